@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
+import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { trashOf } from '../support/trash.ts';
 
@@ -55,6 +56,28 @@ browserTest('accounts are paged and searched on the server; a name opens the pag
   await page.locator('main').getByRole('link', { name: 'Overview' }).click();
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   assert.equal(new URL(page.url()).pathname, '/');
+});
+
+browserTest('a tried login shows the account in words; no letters stand one under another, and the page is not too wide', async (t) => {
+  const { server, console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#accounts');
+  await page.getByText('Try a login').click();
+  const form = page.locator('details[open] form');
+  await form.getByLabel('User name').fill('alice');
+  await form.getByLabel('Password').fill(testPassword);
+  await form.getByRole('button').click();
+  const result = page.locator('.answer .result');
+  const home = result.locator('dd .code', { hasText: server.home });
+  for (const isWhole of [false, true]) {
+    if (isWhole) await result.locator('summary').click();
+    for (const width of [320, 375, 768, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      assert.ok(((await home.boundingBox())?.width ?? 0) > 80, `${width} px`);
+      assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${width} px`);
+    }
+  }
+  await result.getByText('"home_folder_path"').waitFor();
 });
 
 browserTest('in the trash of an account, one item is restored, one deleted, and then all others deleted', async (t) => {

@@ -26,6 +26,7 @@ browserTest('after the server was killed and restarted, the console asks for the
   first.running.child.kill('SIGKILL');
   await first.running.ended;
   await badge.getByText('connecting').waitFor();
+  await page.locator('#notices').getByText('The console keeps trying.').waitFor();
   const portOf = (url: string) => Number(new URL(url).port);
   const second = await serve({ web: portOf(first.web), console: portOf(first.url) });
   // Sessions of administrators end with the process, so the page asks for the login. No reload is necessary.

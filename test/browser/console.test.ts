@@ -189,6 +189,30 @@ browserTest('the buttons of a search stay side by side even with long labels', a
   }
 });
 
+browserTest(
+  'without its server, the console says so, shows no former content under a new name, and returns to the chosen section',
+  async (t) => {
+    const { console } = await startConsole(t);
+    const page = await openBrowser(t, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED|Failed to (load|fetch)/ });
+    await signIn(page, console.url, '#handlers');
+    await page.getByText('The configuration has no event handler').waitFor();
+    await page.context().setOffline(true);
+    const link = page.locator('#sections').getByText('Configuration');
+    for (let time = 0; time < 2; time++) {
+      await link.click();
+      await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor();
+      await page.getByRole('alert').getByText('could not be loaded').waitFor();
+      assert.equal(await page.locator('main h1').allTextContents().then(String), 'Configuration');
+    }
+    const lost = page.locator('#notices').getByText('The console keeps trying.');
+    await lost.waitFor();
+    await page.context().setOffline(false);
+    await page.getByText('The server runs without a configuration file').waitFor();
+    await lost.waitFor({ state: 'detached' });
+    assert.match(page.url(), /#configuration$/);
+  },
+);
+
 browserTest('charts continue after the clock of the server was set back', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
@@ -196,12 +220,14 @@ browserTest('charts continue after the clock of the server was set back', async 
   await page.route('**/api/samples', (route) =>
     route.fulfill({ json: { interval_seconds: 10, samples: [sample('2026-01-01T12:00:00.000Z', 1)] } }),
   );
-  const later = JSON.stringify(sample('2026-01-01T10:00:00.000Z', 77));
+  const later = JSON.stringify({ ...sample('2026-01-01T10:00:00.000Z', 77), requests: 10, failures: 30 });
   await page.route('**/api/live', (route) =>
     route.fulfill({ contentType: 'text/event-stream', body: `event: sample\ndata: ${later}\n\n` }),
   );
   await signIn(page, console.url);
   await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
+  // Events of failures are not a part of the requests.
+  await page.locator('.chart .legend', { hasText: /all 1\/s\s*error events 3\/s/ }).waitFor();
 });
 
 browserTest('if live figures change, a row keeps its focus and selected text, even if rows above it come and go', async (t) => {

@@ -9,8 +9,8 @@ interface Listeners {
   after?: string | undefined;
 }
 
-/** Pause in milliseconds before a closed stream is requested again. */
-const pauseMs = 3000;
+/** Pause in milliseconds before a closed stream, or a server that is unreachable, is requested again. */
+export const pauseMs = 3000;
 
 /** Listens to Server-Sent Events until the signal is aborted. The browser reconnects by itself and sends the ID of the last message. */
 export function listen(path: string, signal: AbortSignal, { messages, onState, after }: Listeners): void {
@@ -28,6 +28,7 @@ export function listen(path: string, signal: AbortSignal, { messages, onState, a
   let timer = 0;
   source.addEventListener('error', () => {
     onState?.(false);
+    document.dispatchEvent(new Event('lost'));
     if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
     // The browser hides the HTTP status, so another request checks whether the session has ended.
     const tryAgain = () => {

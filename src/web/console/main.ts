@@ -3,9 +3,9 @@ import type { Overview } from '../../console/api/schemas/overview.ts';
 import { iconShapes } from '../../lib/icon-shapes.ts';
 import { byId, drawnIcon, icon, make } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
-import { loadPart } from '../shared/parts.ts';
 import { findEventKinds } from './event-kinds.ts';
 import { text } from './language.ts';
+import { pauseMs } from './live.ts';
 import { showOverview } from './overview/overview.ts';
 import { ask, Refused } from './request.ts';
 import { hashFor, parseRoute, type SectionName, sectionNames } from './route.ts';
@@ -17,14 +17,14 @@ import { clear } from './shown.ts';
 const shapes: Record<SectionName, string> = {
   overview: 'M4 4h7v8H4zm9 0h7v5h-7zM4 15h7v5H4zm9-3h7v8h-7z',
   events: 'M4 6h.01M8 6h12M4 12h.01M8 12h12M4 18h.01M8 18h12',
-  deliveries: 'M20.5 3.5 10 14m10.5-10.5L14 20.5 10 14l-6.500-4z',
+  deliveries: 'M20.5 3.5 10 14m10.5-10.5L14 20.5 10 14l-6.5-4z',
   handlers:
-    'M12 3v6m0 0a3 3 0 1 1 0 6 3 3 0 0 1 0-6zm-2.6 4.5L4.500 17m10.100-3.500 4.900 3.500M4.500 17a1.500 1.500 0 1 0 0 3 1.500 1.500 0 0 0 0-3zm15 0a1.500 1.500 0 1 0 0 3 1.500 1.500 0 0 0 0-3z',
+    'M12 3v6m0 0a3 3 0 1 1 0 6 3 3 0 0 1 0-6zm-2.6 4.5L4.5 17m10.1-3.5 4.9 3.5M4.5 17a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3zm15 0a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3z',
   accounts:
     'M9 5a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM2.500 19.500a6.500 6.500 0 0 1 13 0M16 5.500a3.500 3.500 0 0 1 0 6.500m2.500 2.500a6.500 6.500 0 0 1 3 5',
-  held: 'M12 3.5 5 6v5.5c0 4.500 3 7.500 7 9 4-1.500 7-4.500 7-9V6zM9.500 9.500v5m5-5v5',
+  held: 'M12 3.5 5 6v5.5c0 4.5 3 7.5 7 9 4-1.5 7-4.5 7-9V6zM9.5 9.5v5m5-5v5',
   expectations: iconShapes.due,
-  configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.500 4.500v5m-7 5v5',
+  configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.5 4.5v5m-7 5v5',
 };
 
 /** Shows the links to the sections and the name of the administrator; hides them before a login. */
@@ -94,16 +94,23 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
 async function showSection(stage: Stage): Promise<void> {
   const { main, route, signal } = stage;
   try {
-    const [show] = await Promise.all([loadPart(() => sections[route.section](route.id)), findEventKinds()]);
-    if (signal.aborted || !show) return;
+    const [show] = await Promise.all([sections[route.section](route.id).catch(() => undefined), findEventKinds()]);
+    if (signal.aborted) return;
     main.className = route.section;
     main.replaceChildren();
+    if (!show) throw new Refused(0, text('partMissing'));
     await show(stage);
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
     for (const line of main.querySelectorAll('.loading')) line.remove();
-    if (error instanceof Refused && error.status === 404 && route.id !== '') showMissing(stage, error.message);
-    else main.append(problem(error));
+    if (error instanceof Refused && error.status === 404 && route.id !== '') {
+      showMissing(stage, error.message);
+      return;
+    }
+    if (!main.querySelector('h1')) main.append(heading(text(route.section)));
+    main.append(problem(error));
+    isIncomplete = true;
+    void findServer();
   }
 }
 
@@ -127,6 +134,29 @@ function startLanguages(): void {
 }
 
 let shown = new AbortController();
+/** Whether the shown section could not be loaded. */
+let isIncomplete = false;
+let isSeeking = false;
+const lostLine = make('div.notice.error', make('p', text('lost')));
+
+/** If the server is unreachable, says so until it answers. Then a section that could not be loaded is loaded anew. */
+async function findServer(): Promise<void> {
+  if (isSeeking) return;
+  isSeeking = true;
+  const isThere = () =>
+    ask('GET', '/api/me', { signal: AbortSignal.timeout(3 * pauseMs) }).then(
+      () => true,
+      (error: unknown) => error instanceof Refused && error.status === 401,
+    );
+  while (!(await isThere())) {
+    if (!lostLine.isConnected) byId('notices').append(lostLine);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  isSeeking = false;
+  // A browser does not request a script again that it could not load.
+  if (lostLine.isConnected && isIncomplete) location.reload();
+  lostLine.remove();
+}
 
 // The server also answers unknown paths with this page. The path becomes the fragment, and the page says that there is nothing here.
 if (location.pathname !== '/') history.replaceState(null, '', `/#${location.pathname}`);
@@ -135,6 +165,11 @@ startLanguages();
 startMenu();
 byId('sign-out').addEventListener('click', () => void tell(signOut().then(start)));
 document.addEventListener('signedout', () => void start());
+document.addEventListener('lost', () => void findServer());
+// The link of the shown section loads it anew.
+byId('sections').addEventListener('click', ({ target }) => {
+  if (target instanceof Element && target.closest('a')?.hash === location.hash) void show(true);
+});
 addEventListener('hashchange', () => void (loginToken(location.hash) === undefined ? show(true) : start()));
 void start();
 
@@ -158,6 +193,7 @@ async function begin(): Promise<void> {
     else await showLogin(main, () => void start());
   } catch (error) {
     main.replaceChildren(problem(error));
+    isIncomplete = true;
   }
 }
 
@@ -170,6 +206,7 @@ async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
   shown.abort();
   shown = new AbortController();
+  isIncomplete = false;
   document.dispatchEvent(new Event('viewchange'));
   const route = parseRoute(location.hash);
   markSection(route.section);

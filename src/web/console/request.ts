@@ -30,7 +30,9 @@ export async function send(
     body: body === undefined ? null : JSON.stringify(body),
     signal: signal ?? null,
   }).catch((error: unknown) => {
-    throw error instanceof TypeError ? new Refused(0, text('noConnection')) : error;
+    if (!(error instanceof TypeError)) throw error;
+    document.dispatchEvent(new Event('lost'));
+    throw new Refused(0, text('noConnection'));
   });
   if (reply.ok) return reply;
   // In a reply to a login, 401 means a wrong password.

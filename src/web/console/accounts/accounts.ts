@@ -8,7 +8,8 @@ import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, panel, problem, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { ageElement, clear, datum, numberText, tree } from '../shown.ts';
+import { ageElement, clear, datum, numberText } from '../shown.ts';
+import { bodySource } from '../values.ts';
 import { accountList, accountState, quotaText, sessionsText } from './account-list.ts';
 import { collectionPanel, collections, type SearchedPanel } from './collections.ts';
 
@@ -152,10 +153,17 @@ function methodView({ method, type, outcome, reason, url, status, status_reason,
       [text('reason'), datum(reason)],
       [text('url'), url ? datum(url, 'code') : undefined],
       [text('reply'), status === undefined ? undefined : datum(`${status} ${status_reason ?? ''}`)],
-      [text('account'), account ? tree(account) : undefined],
+      [text('group'), textOf(account?.group)],
+      [text('home'), textOf(account?.home_folder_path, 'code')],
     ),
+    account && make('details', make('summary', text('account')), bodySource(account, text('account'))),
     ...warnings.map((warning) => make('p.hint', datum(warning))),
   );
+}
+
+/** Shows a field of the configuration of an account; undefined if it has no text. */
+function textOf(value: unknown, className = ''): HTMLElement | undefined {
+  return typeof value === 'string' && value !== '' ? datum(value, className) : undefined;
 }
 
 /** Shows an account with its sessions, locks, uploads, trash, tokens and links, and with the bans of its login name. */

@@ -178,7 +178,8 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   const remove = async (item: Item) => {
     const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
     const label = text(name === 'uploads' || name === 'trash' ? `${name}_remove_long` : `${name}_remove`);
-    const button = { label, kind: 'primary danger' } as const;
+    // Only the end of a ban takes nothing away.
+    const button = { label, kind: name === 'bans' ? 'primary' : 'primary danger' } as const;
     const act = () =>
       isRevoked
         ? ask('POST', `/api/${name}/revoke`, { body: { ids: [item.id] } })

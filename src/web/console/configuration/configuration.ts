@@ -8,7 +8,8 @@ import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, panel, problem, refuse, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum, tree } from '../shown.ts';
+import { clear, datum } from '../shown.ts';
+import { tree } from '../values.ts';
 
 /** The findings of a check. `file` is null if the server has no configuration file. */
 interface Findings {

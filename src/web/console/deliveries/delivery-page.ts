@@ -9,7 +9,8 @@ import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
-import { bodySource, datum, timeElement } from '../shown.ts';
+import { datum, timeElement } from '../shown.ts';
+import { bodySource } from '../values.ts';
 
 /** The request as it was recorded; parts that were not recorded come from the current configuration. */
 type Sending = OpenedDelivery['request'];

@@ -8,7 +8,8 @@ import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
-import { bodySource, clear, datum, timeElement, tree } from '../shown.ts';
+import { clear, datum, timeElement } from '../shown.ts';
+import { bodySource, tree } from '../values.ts';
 import { accountLink, addressLink, conditionLink, eventTable, eventTime } from './event-table.ts';
 
 /** The query to which a link on this page adds its value. It is empty, so that a click searches only for that value. */

@@ -47,14 +47,14 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
     const isOfToday = ({ due }: ToldOccurrence) => Date.parse(due) >= todayMs;
     const misses = occurrences.filter(isMiss);
     const lacking = new Set(misses.map(({ expectation }) => expectation));
-    const isOpen = new Set(misses.filter((one) => !isOfToday(one)).map(({ expectation }) => expectation));
+    const earlier = misses.filter((one) => !isOfToday(one));
     const isFine = ({ expectation }: ToldExpectation) => !lacking.has(expectation);
     today.show(occurrences.filter(isOfToday));
-    open.show(misses.filter(({ expectation }) => isOpen.has(expectation)));
+    open.show(earlier);
     fine.show(expectations.filter(isFine));
     loading.remove();
     todayPanel.hidden = false;
-    openPanel.hidden = isOpen.size === 0;
+    openPanel.hidden = earlier.length === 0;
     finePanel.hidden = expectations.length > 0 && !expectations.some(isFine);
     cut.hidden = occurrences.length === total;
     cut.textContent = text('heldMore', { shown: occurrences.length, total });

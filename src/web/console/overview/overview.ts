@@ -322,7 +322,8 @@ function models(intervalSeconds: number): ChartModel[] {
       format: per('perSecond'),
       series: [
         { title: text('answered'), value: rate('requests'), kind: 'first' },
-        { title: text('failures'), value: rate('failures'), kind: 'bad' },
+        // Not only requests cause these events, so there can be more of them than requests.
+        { title: text('failureEvents'), value: rate('failures'), kind: 'bad' },
       ],
     },
     {

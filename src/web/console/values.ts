@@ -1,0 +1,39 @@
+import { type Child, make } from '../shared/dom.ts';
+import { clear, datum } from './shown.ts';
+
+/** Shows a JSON value as nested lists of names and values. */
+export function tree(value: unknown): Child {
+  if (value === null || typeof value !== 'object') return leaf(value);
+  const entries = Array.isArray(value) ? value.map((item, index) => [String(index + 1), item] as const) : Object.entries(value);
+  if (entries.length === 0) return make('span.hint', Array.isArray(value) ? '[]' : '{}');
+  const items = entries.map(([name, item]) => make('div', make('dt', make('bdi', clear(name))), make('dd', tree(item))));
+  return make('dl.tree', ...items);
+}
+
+function leaf(value: unknown): HTMLElement {
+  if (typeof value === 'string') return value === '' ? make('span.hint', '""') : datum(value);
+  return make('code', String(value));
+}
+
+/** Shows a text in a scrollable box. @param label accessible name for screen readers */
+function source(content: string, label: string): HTMLElement {
+  return make('pre.source', { tabIndex: 0, role: 'group', ariaLabel: label }, clearLines(content));
+}
+
+/** Shows a sent or received body; JSON is indented. */
+export function bodySource(body: unknown, label: string): HTMLElement {
+  if (typeof body !== 'string') return source(JSON.stringify(body, null, 2), label);
+  try {
+    return source(JSON.stringify(JSON.parse(body), null, 2), label);
+  } catch {
+    return source(body, label);
+  }
+}
+
+/** Makes control characters visible like `clear`, but keeps line breaks and tabs. */
+function clearLines(text: string): string {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.split('\t').map(clear).join('\t'))
+    .join('\n');
+}
