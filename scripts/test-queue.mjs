@@ -27,8 +27,9 @@ export async function runQueue() {
 }
 
 /**
- * Runs one file. If it is a long test, its temporary folders are on the disk. @param {{ path: string, bundle: string, isLong: boolean }}
- * file
+ * Runs one file. If it is a long test, its temporary folders are on the disk.
+ *
+ * @param {{ path: string, bundle: string, isLong: boolean }} file
  */
 export async function runAlone(file) {
   if (file.isLong) process.env.TMPDIR = process.env.SVC_TEST_DISK;

@@ -20,13 +20,15 @@ export const dependentTest = () => test('passes when it is tried again', () => {
 });
 `;
 
-test('a file that passes only alone is printed as flaky, and fails CI in the second run in a row', { timeout: 120_000 }, (t) => {
+test('a test file that fails among others and passes alone is printed as flaky; the second such run in a row fails in CI', {
+  timeout: 120_000,
+}, (t) => {
   const folder = temporaryFolder(t);
   allowSecrets(t, /^(\.cache|scripts|test)\//, "the tests' own sources");
   for (const name of ['scripts', 'package.json', 'test/support', 'tsconfig.json'])
     cpSync(join(root, name), join(folder, name), { recursive: true });
   for (const name of ['node_modules', 'src', 'bin']) symlinkSync(join(root, name), join(folder, name));
-  // Newer than its sources, so that it is not built.
+  // `dist/svc.mjs` is newer than its sources, so that it is not built.
   mkdirSync(join(folder, 'dist'));
   writeFileSync(join(folder, 'dist/svc.mjs'), '');
   // Declared by a helper, like browser tests, so the failure has the path of the helper.

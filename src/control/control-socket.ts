@@ -6,7 +6,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
-/** Maximum time to wait for the service, in milliseconds. It is long, because the end of sessions can be delayed by a worker that hangs. */
+/** Maximum time to wait for the service, in milliseconds. It is long, because ending sessions waits for all nodes, and a node can hang. */
 const answerWithinMs = 60_000;
 
 /** Maximum number of IDs in one request, so that the request line stays short. */

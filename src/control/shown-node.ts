@@ -27,7 +27,7 @@ export const service = z.object({
   name: text,
   url: text,
   connections: count,
-  sessions: count.describe('Number of sessions of the service, which all nodes share.'),
+  sessions: count.describe('Number of sessions of the service, counted over all nodes.'),
 });
 
 /** An authentication method. */
@@ -60,7 +60,9 @@ export const failure = z.object({
   uuid: text,
   message: text,
   kind: text.default('').describe('A key that all errors of the kind share.'),
-  count: count.default(1).describe('Number of errors of the kind since the start of the node, or in the journal from before the start.'),
+  count: count
+    .default(1)
+    .describe('Number of errors of the kind since the start of the node, plus those that the overview found in the journal from before.'),
   first: time.or(z.literal('')).default('').describe('Time of the first error of the kind; empty if unknown.'),
 });
 

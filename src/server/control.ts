@@ -83,7 +83,7 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
   };
 }
 
-/** The kind of login that a ban refuses, by the prefix of the banned name or address (`attemptSource`). */
+/** Maps the prefix of a banned name or address (`attemptSource`) to the kind of login that the ban refuses. */
 const guessedAt: Readonly<Record<GuessRealm, 'console' | 'links'>> = { administrator: 'console', link: 'links' };
 
 function parseRealm(subject: string): GuessRealm | undefined {

@@ -13,7 +13,10 @@ import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 /** Maximum number of kinds of errors that are kept. */
 const maxErrors = 20;
 
-/** A kind of error, as consoles show it: the newest of several events in group `failure` that differ only in names and numbers. */
+/**
+ * A kind of error, as consoles show it: events in group `failure` that differ only in names and numbers. Its members are those of the
+ * newest one.
+ */
 export interface RecentError {
   /** A key that all errors of one kind share. */
   kind: string;

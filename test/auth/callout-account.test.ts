@@ -172,7 +172,7 @@ test('a member of a reply with a value of the wrong type is never used', () => {
   assert.ok(accepted > 100, 'more than 100 of the values are accepted');
 });
 
-test('names and quoted names with commas are read from email addresses in linear time', async () => {
+test('lists of email addresses with names, also quoted ones with commas, are parsed in linear time', async () => {
   const pairs = (email: string) => emailAddresses(email).map(({ name, address }) => [name, address]);
   assert.deepEqual(pairs('Bob B <bob@z.org>, c@z.org'), [
     ['Bob B', 'bob@z.org'],

@@ -9,6 +9,6 @@ for (const [colorScheme, width] of [
   ['light', 1280],
   ['dark', 1280],
 ] as const)
-  browserTest(`axe finds nothing on the console, and hostile names are texts: ${colorScheme}, ${width} px`, (t) =>
+  browserTest(`axe finds nothing on the console, and hostile names are plain text: ${colorScheme}, ${width} px`, (t) =>
     assertConsoleAccessible(t, colorScheme, width),
   );

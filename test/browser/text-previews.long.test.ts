@@ -130,7 +130,7 @@ browserTest(
 );
 
 browserTest(
-  'previews of texts are limited, for any size and shape: a gigabyte, one line of a megabyte, half a million lines, deep brackets',
+  'extreme texts (a gigabyte, one line of a megabyte, half a million lines, deep brackets) are previewed within limits',
   async (t) => {
     const server = await startServer(t);
     const file = (name: string, content: string) => writeFileSync(join(server.home, name), content);

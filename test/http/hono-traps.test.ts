@@ -110,7 +110,7 @@ test('names are decoded once, including characters that are special in a router'
   assert.equal((await server.names('/home/')).length, 20);
 });
 
-test('a target that the adapter cannot parse gets the usual reply: errors body, request ID, server and event', async (t) => {
+test('a target that the adapter cannot parse gets the usual reply with errors, X-Request-Id and Server, and the usual event', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'content');
   const ask = (line: string, ...headers: string[]) => server.raw([line, ...headers, 'Connection: close', '', ''].join('\r\n'));

@@ -27,7 +27,7 @@ const contents = (home: string, folder: string) =>
     .filter((name) => !name.startsWith('.svc-'))
     .map((name) => [name, readFileSync(join(home, folder, name), 'utf8')]);
 
-test('files created with retain, over any interface, cannot be changed, moved or deleted; refusals name the end of the time', async (t) => {
+test('files created with retain, over any interface, cannot be changed, moved or deleted; refusals say when the retention ends', async (t) => {
   const server = await startRetaining(t);
   for (const [index, door] of Object.keys(httpDoors)
     .filter((name) => name !== 'MOVE')
@@ -62,7 +62,7 @@ test('files created with retain, over any interface, cannot be changed, moved or
   assert.equal(readFileSync(join(server.home, 'spare'), 'utf8'), 'mine');
   const failed = (await server.events()).filter(({ id }) => ['40022', '40027', '40069'].includes(id));
   assert.ok(failed.some(({ data }) => /retained until/.test(String(data.details))));
-  // The listing shows only the files, and the record of one cannot be requested.
+  // The listing shows only the files, and the hidden record of a retained file cannot be requested.
   const record = readdirSync(join(server.home, 'd')).find((name) => name.endsWith('.retain')) as string;
   assert.equal((await server.get(`/home/d/${record}`)).status, 403);
   assert.equal((await server.send('DELETE', `/home/d/${record}`)).status, 403);
@@ -112,7 +112,7 @@ test('a record of retention does not apply to another file, even with the same i
   assert.equal(retention.untilMs(file), undefined);
 });
 
-test('retain over SFTP: WRITE, SETSTAT, RENAME and REMOVE are denied; the time begins with the final name', async (t) => {
+test('retain over SFTP: WRITE, SETSTAT, RENAME and REMOVE are denied; the retention begins when a file gets its final name', async (t) => {
   const { client, home } = testSession(t, {}, { retain });
   await client.put('a.filepart', 'new');
   assert.equal(await client.rename('a.filepart', 'a'), ok);

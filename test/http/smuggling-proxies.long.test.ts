@@ -26,7 +26,7 @@ for (const name of ['nginx', 'HAProxy']) {
       if (statuses(reply).length < 2) assertNothingHidden(server, `${what}: ${reply}`);
       rmSync(join(server.home, 'smuggled'), { force: true });
       rmSync(join(server.home, 'a'), { force: true });
-      // The next client on the connections that nginx keeps gets its own reply.
+      // The next request on a connection that the proxy keeps open gets its own reply.
       const next = `next-${what.replaceAll(' ', '-')}`;
       assert.equal((await client.put(`/home/${next}`, what)).status, 201, what);
       assert.equal((await client.get(`/home/${next}`)).text, what);

@@ -92,7 +92,7 @@ function restore(client: Client, id: string | undefined, path: string): Promise<
   return client.send('POST', `/home/__svc__/trash/${id}/restore`, { headers, body: JSON.stringify({ path }), mayFail: true });
 }
 
-test('a node that stops between its last check and the rename makes nothing visible in a folder that moved to inspected paths', async (t) => {
+test('if a folder moves to inspected paths while a node is stopped before its rename, no uninspected file appears', async (t) => {
   const stopped = await startStopped(t);
   if (!stopped) return;
   const { home, slow, other, sftpPort, stopsAt } = stopped;
@@ -181,7 +181,7 @@ test('a node that stops between its last check and the rename makes nothing visi
     await begun;
     assert.deepEqual(badShown(), [], name);
   }
-  // The trash records the real place.
+  // The trash records the path from which the file was taken, not the requested one.
   const kept = (await trashOf(other)).filter((item) => item.path.endsWith('first10'));
   for (const [index, { id }] of kept.entries()) await restore(other, id, `/in/back${index}`);
   assert.deepEqual(kept.map(({ path }) => path).sort(), ['/free10/first10', '/free10/first10']);

@@ -6,7 +6,7 @@ import { startNode, startNodesOnRedis } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { trashOf } from '../support/trash.ts';
 
-test('nodes share a trash; one of them removes expired items, with one event', { timeout: 90_000 }, async (t) => {
+test('nodes share a trash; each expired item is removed by one of them, with one event', { timeout: 90_000 }, async (t) => {
   const receiver = await startReceiver(t);
   const config = {
     group: { trash: { days: 30 } },
@@ -37,7 +37,7 @@ test('nodes share a trash; one of them removes expired items, with one event', {
   await until('the trash is empty', async () => readdirSync(trash).length === 0);
   assert.deepEqual(await trashOf(again), []);
   const ended = () => receiver.events().filter(({ id }) => id === '40102');
-  await until('all ends are reported', () => ended().length >= names.length - 1);
+  await until('each removal is reported', () => ended().length >= names.length - 1);
   assert.deepEqual(
     ended()
       .map(({ data }) => [data.path, data.reason])

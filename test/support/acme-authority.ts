@@ -19,7 +19,7 @@ export interface Lie {
 export interface Behaviour {
   /** False replies by path: `dir`, `account`, `order`, `order/1`, `authorization`, `finalize`, `certificate`. */
   lies: Record<string, Lie | undefined>;
-  /** Creates the certificate for a request, which is PEM. By default the authority signs it. */
+  /** Creates the certificate for a request. Both are PEM. By default the authority signs the request. */
   issue: (authority: TestAuthority, csr: string) => string;
 }
 

@@ -10,7 +10,10 @@ export async function watchBegins({ folder }: TestServer): Promise<string> {
   return path;
 }
 
-/** Makes some expectations of a server appear as active for 30 days. Otherwise, what was due before its start is not watched. */
+/**
+ * Makes it look as if some expectations of a server had been active for the last 30 days. Otherwise, files that were due before the server
+ * started are not watched.
+ */
 export async function watchedForDays(server: TestServer, uuids: readonly string[]): Promise<void> {
   const path = await watchBegins(server);
   const since = Object.fromEntries(uuids.map((uuid) => [uuid, Date.now() - 30 * 86_400_000]));

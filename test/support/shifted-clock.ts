@@ -20,7 +20,7 @@ export class ShiftedClock implements Clock {
   }
 }
 
-/** A clock that a test can make jump. The test can also run its periodic work. */
+/** A clock that a test can make jump. The test can also run the clock's periodic work at once (`runPeriodic`). */
 export class SteppedClock extends ShiftedClock {
   readonly #periodic = new Set<() => void>();
   override readonly every = (periodMs: number, action: () => void): Timer => {

@@ -119,7 +119,7 @@ test('if the folder of records cannot be read at present, this is logged, and th
   await log.close();
 });
 
-test('the position of a handler comes from the file and from newer records; the furthest one applies', async (t) => {
+test('the position of a handler is the furthest one in positions.json and in newer records', async (t) => {
   const { folder, options } = setup(t);
   const log = DeliveryLog.open(options);
   log.append(record('a', { resume: '00000001:500' }));

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
 
-/** A setting of the old server that the new configuration does not have. Its members have the names of the output with `--json`. */
+/** A setting of the old server that the new configuration does not have. The names of its members are those in the output with `--json`. */
 export const note = z.strictObject({
   file: z.string().describe('Path of the file, as it was given or found; empty if the note is not about one file.'),
   line: z.int().describe('Line number from 1; 0 if the note is not about one line.'),

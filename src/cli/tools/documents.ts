@@ -38,8 +38,8 @@ export async function init(file: string): Promise<number> {
   return exitCode.done;
 }
 
-// Writes the JSON Schema for editors. All configurations in the folder share the file, so the schema of an older svc is replaced. A file
-// with other content is not changed.
+// Writes the JSON Schema for editors. All configurations in the folder share the file, so it may already exist. The schema of another
+// version of svc is replaced. A file with other content is not changed.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

@@ -38,7 +38,7 @@ export interface RecordSearch {
 
 /** One step of a search from the newest record to the oldest. */
 export interface SearchStep {
-  /** The records from this position on have been searched. */
+  /** All records at this position and newer ones have been searched. */
   position: LogPosition;
   record?: DeliveryRecord;
   /** Number of bytes that were read since the previous step. */
