@@ -1,6 +1,8 @@
 import type { Config } from '../config/schema/schema.ts';
 import { eventCatalogue } from '../events/catalogue.ts';
 import type { ServiceEvent } from '../events/event.ts';
+import { eventIds } from '../events/event-ids.ts';
+import { clientGoneDetails } from '../files/operations/file-download.ts';
 import type { RequestObserver } from '../http/request/request-trace.ts';
 import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
@@ -51,8 +53,11 @@ export class ErrorKinds {
   /** Errors by kind; the kind of the newest error is last. */
   readonly #kinds = new Map<string, RecentError>();
 
-  /** Adds an event of the group `failure`. Events must be added in the order of their times. */
+  /**
+   * Adds an event of the group `failure`, unless a client itself ended a download. Events must be added in the order of their times.
+   */
   add(event: ServiceEvent): void {
+    if (isEndedByReader(event)) return;
     const { id, uuid, message, timestamp, server } = event;
     const kind = errorKind(event);
     const time = new Date(Number(timestamp.timestamp) * 1000).toISOString();
@@ -65,6 +70,11 @@ export class ErrorKinds {
   list(): RecentError[] {
     return [...this.#kinds.values()];
   }
+}
+
+/** Whether a client ended a download, as browsers do when they have read enough of a video for its thumbnail. */
+function isEndedByReader({ id, data }: ServiceEvent): boolean {
+  return data.total_read !== undefined && (id === String(eventIds.clientWentAway) || data.details === clientGoneDetails);
 }
 
 /** Returns the kind of an error. Errors of one kind have the same ID and component, and differ only in quoted names and in numbers. */

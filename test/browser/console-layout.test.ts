@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Locator } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
-import { signIn, startConsole } from '../support/console.ts';
+import { asOperator, signIn, startConsole } from '../support/console.ts';
+import { startReceiver, until } from '../support/receiver.ts';
 
 /** Returns the number of different bottom edges of elements, that is, the number of lines that they take. */
 async function lines(elements: Locator): Promise<number> {
@@ -52,4 +53,41 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
   await page.getByRole('button', { name: 'Entschuldigen' }).first().click();
   const [field, hint] = [await page.locator('dialog input').boundingBox(), await page.locator('dialog .hint').boundingBox()];
   assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'there is room for the focus ring between the field and the hint');
+});
+
+browserTest('narrow screens show events and replies of deliveries whole, and words of badges are not broken', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const { server, console } = await startConsole(t, {
+    event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 0 } },
+  });
+  await server.put('/home/a.txt', 'a');
+  const deliveries = async () => (await console.get('/api/deliveries', asOperator)).json<{ deliveries: { id: string }[] }>().deliveries;
+  await until('the delivery is recorded', async () => (await deliveries()).length === 1);
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+  await page.setViewportSize({ width: 320, height: 900 });
+  await signIn(page, console.url, '#deliveries');
+  for (const part of ['.event-name', 'td.reply > *']) {
+    const shown = page.locator(`.listed ${part}`).first();
+    await shown.waitFor();
+    assert.ok(await shown.evaluate((element) => element.scrollWidth <= element.clientWidth), `${part} is not cut`);
+  }
+  await page.goto(`${console.url}/#deliveries/${(await deliveries())[0]?.id}`);
+  const badge = page.locator('.facts .badge').first();
+  await badge.waitFor();
+  assert.ok(((await badge.boundingBox())?.height ?? 99) < 32, 'the badge has one line');
+  assert.ok(await page.evaluate('document.documentElement.scrollWidth <= 320'), 'the page does not scroll sideways');
+});
+
+browserTest('events whose client is unknown show no address', async (t) => {
+  const { server, console } = await startConsole(t);
+  await server.put('/home/a.txt', 'a');
+  const page = await openBrowser(t, { expectedErrors: /401/, viewport: { width: 1920, height: 900 } });
+  await page.route(/\/api\/events\?/, async (route) => {
+    const reply = await route.fetch();
+    await route.fulfill({ response: reply, body: (await reply.text()).replaceAll('"address":"127.0.0.1"', '"address":"0.0.0.0"') });
+  });
+  await signIn(page, console.url, '#events?id=40017');
+  const row = page.locator('.listed tbody tr').first();
+  await row.getByText('alice').waitFor();
+  assert.equal(await row.locator('td').last().innerText(), '–');
 });

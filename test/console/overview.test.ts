@@ -4,9 +4,12 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { makeEvent, processAccount } from '../../src/events/event-factory.ts';
+import { eventIds } from '../../src/events/event-ids.ts';
+import { clientGoneDetails } from '../../src/files/operations/file-download.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { newestErrors } from '../../src/server/monitoring.ts';
+import { ErrorKinds, newestErrors } from '../../src/server/monitoring.ts';
 import { Server } from '../../src/server/server.ts';
 import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { asViewer, ConsoleClient, consoleService, startConsole } from '../support/console.ts';
@@ -143,4 +146,21 @@ test('the requests in the charts are those of HTTP and SFTP', async (t) => {
   await ended;
   // INIT does not count as a request.
   await until('SFTP is counted', async () => (await requests()) === 13);
+});
+
+test('downloads that clients ended themselves are not among the last errors, but other failed downloads and uploads are', () => {
+  const kinds = new ErrorKinds();
+  const account = processAccount();
+  const component = { uuid: 'web', type: 'http' as const, name: 'web', family: 'service' as const };
+  const add = (id: number, data: Record<string, unknown>) =>
+    kinds.add(makeEvent({ id, data, context: { account, component } }, { uuid: 's', name: 's' } as never, 0).event);
+  add(eventIds.clientWentAway, { path: '/film.mp4', total_read: 65_536 });
+  add(eventIds.downloadFailed, { path: '/film.mp4', total_read: 65_536, details: clientGoneDetails });
+  assert.deepEqual(kinds.list(), []);
+  add(eventIds.downloadFailed, { path: '/film.mp4', total_read: 65_536, details: 'The file could not be read.' });
+  add(eventIds.clientWentAway, { path: '/film.mp4', total_write: 65_536 });
+  assert.deepEqual(
+    kinds.list().map(({ id }) => Number(id)),
+    [eventIds.downloadFailed, eventIds.clientWentAway],
+  );
 });

@@ -8,6 +8,9 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
+/** The `details` of a failed download that the client itself ended. */
+export const clientGoneDetails = 'The client went away.';
+
 /** A file that is being read. Emits `fileOpened`. Then the caller ends it: with `release`, or with `end`, which emits further events. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
@@ -45,7 +48,7 @@ abstract class Reading implements Transfer {
     const data = transferData((this.files.environment.clock.monotonicMs() - this.startedMs) / 1000, this.bytes, 'read');
     if (fault === 'client-gone') this.files.emitGrouped(eventIds.clientWentAway, this.#members, data);
     if (fault) {
-      const details = fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.';
+      const details = fault === 'client-gone' ? clientGoneDetails : 'The file could not be read.';
       this.files.emitGrouped(eventIds.downloadFailed, this.#members, { ...data, details });
     } else {
       this.files.emitGrouped(eventIds.fileDownloaded, this.#members, data);

@@ -10,7 +10,7 @@ import { hashFor } from '../route.ts';
 import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { clear, datum, timeElement } from '../shown.ts';
 import { bodySource, tree } from '../values.ts';
-import { accountLink, addressLink, conditionLink, eventTable, eventTime } from './event-table.ts';
+import { accountLink, clientAddress, conditionLink, eventTable, eventTime } from './event-table.ts';
 
 /** The query to which a link on this page adds its value. It is empty, so that a click searches only for that value. */
 const everything = new URLSearchParams();
@@ -37,7 +37,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
         [text('time'), timeElement(eventTime(event))],
         [text('event'), conditionLink('event', event.id, everything, namedEvent(event.id))],
         [text('account'), accountLink(event, everything)],
-        [text('address'), addressLink(event, everything)],
+        [text('address'), conditionLink('address', clientAddress(event), everything)],
         [text('path'), typeof event.data.path === 'string' && conditionLink('path', event.data.path, everything)],
         [text('component'), datum(event.component.name || event.component.uuid)],
         [text('server'), datum(event.server.name || event.server.uuid)],

@@ -36,9 +36,9 @@ export function accountLink({ account, data }: EventView, query: URLSearchParams
   return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));
 }
 
-/** Shows the client's address; empty for events of the system account, which have no client. */
-export function addressLink({ account }: EventView, query: URLSearchParams): HTMLElement {
-  return account.uuid === accounts.system ? datum('') : conditionLink('address', account.peer?.address, query);
+/** Returns the client's address; empty for events without a client, such as those of sessions that timed out. */
+export function clientAddress({ account: { peer } }: EventView): string {
+  return !peer || peer.address === '0.0.0.0' ? '' : peer.address;
 }
 
 /** `system`: account of events without a client; `nobody`: account of clients without a login (docs/spec/events.md#special-accounts). */
@@ -68,7 +68,11 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
       },
       { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line narrow' },
       { title: text('path'), cell: ({ data }) => inRow(conditionLink('path', data.path, query)), className: 'wide-only one-line spacious' },
-      { title: text('address'), cell: (event) => inRow(addressLink(event, query)), className: 'wide-only narrow roomy' },
+      {
+        title: text('address'),
+        cell: (event) => inRow(conditionLink('address', clientAddress(event), query)),
+        className: 'wide-only narrow roomy',
+      },
     ],
     ({ uuid }) => uuid,
   );

@@ -9,7 +9,7 @@ import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { badge, heading, isAbort, type Stage } from '../section.ts';
 import { numberText, timeElement } from '../shown.ts';
-import { type EventTable, eventTable } from './event-table.ts';
+import { clientAddress, type EventTable, eventTable } from './event-table.ts';
 import { liveTail } from './live-tail.ts';
 import { apiQuery, type QueryKey, spans, timeProblem, withConditions } from './query.ts';
 import { queryBar } from './query-bar.ts';
@@ -53,9 +53,10 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
 /** Returns a function that finds the values of a key in the table's events. The search bar suggests these values. */
 function seenValues(table: EventTable): (key: QueryKey) => Iterable<string> {
   return (key) => {
-    const values = table.items().flatMap(({ account, data }) => {
+    const values = table.items().flatMap((event) => {
+      const { account, data } = event;
       if (key === 'account') return [account.name];
-      if (key === 'address') return [account.peer?.address ?? ''];
+      if (key === 'address') return [clientAddress(event)];
       if (key === 'path' && typeof data.path === 'string') return [data.path];
       return key === 'request' && typeof data.request_id === 'string' ? [data.request_id] : [];
     });
