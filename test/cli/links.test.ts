@@ -35,7 +35,7 @@ test('svc links creates, lists and revokes links at a running service; URLs of l
   for (const item of listed) assert.ok(jsonOutputs.links.strict().safeParse(item).success, JSON.stringify(item));
   assert.ok(!JSON.stringify(listed).includes('svc_l_'));
   for (const [refused, text] of [
-    [['--account', 'bob', '--path', '/in'], 'no links'],
+    [['--account', 'bob', '--path', '/in'], 'may not have links'],
     [['--account', 'nobody', '--path', '/in'], 'no account'],
     [['--account', 'alice', '--path', '/none'], 'not found'],
     [['--account', 'alice', '--path', '/in', '--kind', 'x'], '"kind"'],

@@ -184,7 +184,7 @@ test('a file that is not a configuration gets a finding with the reason', () => 
     ['{"server": }', /syntax|bad-value/],
     [bomb, /alias/i],
     ['a: &x {b: *x}', /alias|circular|nest|unknown|deep/i],
-    [`${'{'.repeat(1) + '"a":'.repeat(1) + '['.repeat(40) + ']'.repeat(40)}}`, /nests deeper/],
+    [`${'{'.repeat(1) + '"a":'.repeat(1) + '['.repeat(40) + ']'.repeat(40)}}`, /nested deeper/],
     ['__proto__: {x: 1}', /__proto__/],
     ['just text', /map/],
     ['[1, 2]', /map/],
