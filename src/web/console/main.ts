@@ -20,8 +20,7 @@ const shapes: Record<SectionName, string> = {
   deliveries: 'M20.5 3.5 10 14m10.5-10.5L14 20.5 10 14l-6.5-4z',
   handlers:
     'M12 3v6m0 0a3 3 0 1 1 0 6 3 3 0 0 1 0-6zm-2.6 4.5L4.5 17m10.1-3.5 4.9 3.5M4.5 17a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3zm15 0a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3z',
-  accounts:
-    'M9 5a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM2.500 19.500a6.500 6.500 0 0 1 13 0M16 5.500a3.500 3.500 0 0 1 0 6.500m2.500 2.500a6.500 6.500 0 0 1 3 5',
+  accounts: 'M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7zM2.5 19.5a6.5 6.5 0 0 1 13 0M16 5.5a3.5 3.5 0 0 1 0 6.5m2.5 2.5a6.5 6.5 0 0 1 3 5',
   held: 'M12 3.5 5 6v5.5c0 4.5 3 7.5 7 9 4-1.5 7-4.5 7-9V6zM9.5 9.5v5m5-5v5',
   expectations: iconShapes.due,
   configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.5 4.5v5m-7 5v5',
@@ -146,7 +145,7 @@ async function findServer(): Promise<void> {
   const isThere = () =>
     ask('GET', '/api/me', { signal: AbortSignal.timeout(3 * pauseMs) }).then(
       () => true,
-      (error: unknown) => error instanceof Refused && error.status === 401,
+      (error: unknown) => error instanceof Refused && error.status > 0 && error.status < 500,
     );
   while (!(await isThere())) {
     if (!lostLine.isConnected) byId('notices').append(lostLine);
