@@ -78,6 +78,11 @@ browserTest('a tried login shows the account in words; no letters stand one unde
     }
   }
   await result.getByText('"home_folder_path"').waitFor();
+  // The account exists, so the words must not say that its name is unknown.
+  await form.getByLabel('User name').fill('alice');
+  await form.getByLabel('Password').fill('wrong-Word-1');
+  await form.getByRole('button').click();
+  await page.locator('.answer .verdict').getByText('name or password not accepted').waitFor();
 });
 
 browserTest('in the trash of an account, one item is restored, one deleted, and then all others deleted', async (t) => {
