@@ -2,7 +2,6 @@ import { escapeInvisible, visibleControls } from '../../lib/display-name.ts';
 import { agoText, exactTime, isToday, wholeTime } from '../shared/dates.ts';
 import { make } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
-import { text } from './language.ts';
 
 /** Makes control and invisible characters in foreign text visible, because they could change the page or a terminal. */
 export function clear(text: string): string {
@@ -67,9 +66,4 @@ setInterval(() => {
 
 export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });
-}
-
-/** Formats how much is done, and of which total. @param total null if it is unknown */
-export function countText(done: number, total: number | null): string {
-  return total === null ? numberText(done) : text('running', { done, total });
 }

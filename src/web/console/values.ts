@@ -1,5 +1,6 @@
 import { type Child, make } from '../shared/dom.ts';
-import { clear, datum } from './shown.ts';
+import { text } from './language.ts';
+import { clear, datum, numberText } from './shown.ts';
 
 /** Shows a JSON value as nested lists of names and values. */
 export function tree(value: unknown): Child {
@@ -36,4 +37,9 @@ function clearLines(text: string): string {
     .split(/\r?\n/)
     .map((line) => line.split('\t').map(clear).join('\t'))
     .join('\n');
+}
+
+/** Formats how much is done, and of which total. @param total null if it is unknown */
+export function countText(done: number, total: number | null): string {
+  return total === null ? numberText(done) : text('running', { done, total });
 }

@@ -10,8 +10,9 @@ import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, heading, incompleteLine, panel, replayBadge, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { countText, datum, numberText, timeElement } from '../shown.ts';
+import { datum, numberText, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
+import { countText } from '../values.ts';
 import { deliveryTable } from './delivery-table.ts';
 
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {

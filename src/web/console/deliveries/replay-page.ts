@@ -9,9 +9,9 @@ import { askedReplay, sendText, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, replayBadge, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { countText, datum, numberText } from '../shown.ts';
+import { datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
-import { bodySource } from '../values.ts';
+import { bodySource, countText } from '../values.ts';
 
 /** Pause between two requests for the progress of a running replay, in milliseconds. */
 const pauseMs = 700;
