@@ -28,7 +28,7 @@ test('the page of held uploads shows sizes and reasons, has a title in each lang
   await server.put('/home/d/slow', 'wait');
   const { text, headers } = await page(server);
   assert.equal(headers['cache-control'], 'no-store');
-  assert.match(text, /href="\/home\/__svc__\/held\/" aria-current="page"/);
+  assert.match(text, /class="button quiet to-place" href="\/home\/__svc__\/held\/" aria-current="page"/);
   const items = [
     ...text.matchAll(/<bdi>([^<]*)<\/bdi><\/span><\/td><td role="cell">([^<]*?) · ([^<]*)<.*?<a href="\/home\/d\/"><bdi>([^<]*)</g),
   ];

@@ -68,8 +68,7 @@ export async function postHeldForm(exchange: Exchange): Promise<Response> {
   const failed = [];
   for await (const { target, problem, status } of results)
     if (problem) failed.push({ target: byId.get(target)?.path ?? target, problem, status });
-  const [only] = failed;
-  if (only) return respond(exchange, messagePageReply(exchange, wanted.size === 1 ? only.status : 422, { results: failed }));
+  if (failed[0]) return respond(exchange, messagePageReply(exchange, wanted.size === 1 ? failed[0].status : 422, { results: failed }));
   return respond(exchange, flashRedirect(pageUrl, 'withdrawn', wanted.size));
 }
 

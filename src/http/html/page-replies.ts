@@ -46,7 +46,8 @@ const accountPages = ['expectations', 'held/', 'links', 'password-update', 'rece
 /** Returns the URL at which GET shows the page of this request, so that forms of the page can redirect to it. */
 function pageUrl({ target }: Exchange): string {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
-  if (target.kind === 'account-service' && accountPages.includes(target.name)) return `/home/${reservedName}/${target.name}`;
+  const page = target.kind === 'account-service' && accountPages.find((name) => name.split('/', 1)[0] === target.name);
+  if (page) return `/home/${reservedName}/${page}`;
   if (target.kind === 'link') return linkUrlPath(target.secret, target.below, target.isFolder);
   const isPublicPage = target.kind === 'service' && (target.name === 'login' || target.name === 'openapi.html');
   return isPublicPage ? `/__svc__/${target.name}${target.query}` : '/home/';
@@ -144,7 +145,7 @@ export function messagePageReply(exchange: Exchange, status: number, { problem, 
 ${status >= 400 && html`<p class="status" aria-hidden="true">${status}</p>`}
 <h1>${title}</h1>
 ${explanation !== undefined && html`<p>${until ?? language.text(explanation)}</p>`}
-${problem && explanation === undefined && html`<p class="detail">${words(context, problem)}</p>`}
+${problem && explanation === undefined && html`<p class="detail${problem.relativePath === undefined && ' sentence'}">${words(context, problem)}</p>`}
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
 ${until === undefined && wayOn(exchange, context, refreshTo, dropped)}
@@ -198,9 +199,9 @@ export function waitingTime({ service }: Exchange, { language }: PageContext, pr
 /** Describes a problem in the user's language. Parts without a translation are marked as English. */
 export function words({ language }: PageContext, problem: Problem): Html {
   const { translated, own } = problemWords(language.tag, problem);
-  const known = [problem.relativePath, translated].filter((part) => part !== undefined);
-  const english = own === undefined ? [] : [language.tag === 'en' ? nameHtml(own) : `<span lang="en">${nameHtml(own)}</span>`];
-  return new Html([...known.map(nameHtml), ...english].join(': '));
+  const message = own && nameHtml(own).replace(/`([^`]+)`/g, '<code>$1</code>');
+  const english = language.tag === 'en' || !message ? message : `<span lang="en">${message}</span>`;
+  return new Html([...[problem.relativePath, translated].map((part) => part && nameHtml(part)), english].filter(Boolean).join(': '));
 }
 
 /**
