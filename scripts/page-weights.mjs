@@ -27,7 +27,7 @@ const languages = ['de.js', 'es.js', 'fr.js'];
 /** Returns the purpose of a file. The names of shared files change with their content. */
 function purposeOf(file, inputs) {
   if (languages.includes(file)) return 'language';
-  // The part with the text preview has another file name, because the preview of archives uses it, too.
+  // The text preview is in a file `chunk-….js`, because the preview of archives uses it, too.
   if (Object.keys(inputs).some((path) => path.endsWith('/text-preview.ts'))) return 'text-preview.js';
   return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');
 }

@@ -25,7 +25,7 @@ test('the CI script fails if a case fails or the upload is refused, and leaves n
   const failed = await runCiScript(t, cwd);
   assert.deepEqual([failed.code, /FAIL alice: PUT \/home\/outbox/.test(failed.output)], [1, true], failed.output);
   assert.deepEqual(processesIn(cwd), []);
-  // At this point all three servers run.
+  // The next run fails later: at the upload, when all three servers are running.
   writeFileSync(join(cwd, 'svc.config.yaml'), config.replace('"/inbox/*", allow-full-control', '"/inbox/*", allow-read'));
   writeFileSync(join(cwd, 'svc.test.yaml'), 'cases:\n  - { account: alice, request: PUT /home/inbox/order.csv, expect: refused }\n');
   const refused = await runCiScript(t, cwd);

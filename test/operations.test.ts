@@ -36,7 +36,7 @@ test('the commands of the unit are commands of svc', async (t) => {
   }
 });
 
-test('the Dockerfile has a pinned image, no root, commands without a shell, and existing files', () => {
+test('the Dockerfile pins its image, does not run as root, starts commands without a shell, and copies only existing files', () => {
   const text = read('Dockerfile').replace(/\\\n/g, ' ');
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const known = new Set([
@@ -76,7 +76,7 @@ test('the unit keeps compiled code in a folder that only the service may write',
   assert.equal(value('CacheDirectoryMode'), '0700');
 });
 
-test('the image, the unit and the nodes limit the young generation of Node.js, with an option that is allowed there', () => {
+test('the image, the unit and the nodes limit the young generation of Node.js by an option that NODE_OPTIONS may contain', () => {
   const nodes = parse(read('nodes/compose.yaml'), { merge: true });
   const given = [
     / NODE_OPTIONS=(\S+)/.exec(read('Dockerfile'))?.[1],

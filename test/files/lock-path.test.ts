@@ -30,7 +30,7 @@ test('a file has the same path for locks, even if it is reached through links', 
   assert.deepEqual(Object.fromEntries(found), Object.fromEntries(Object.entries(expected).map(([path, real]) => [path, join(home, real)])));
 });
 
-test('names at the top of the file system have their own path for locks', () => {
+test('at the top of the file system, the path for locks is the path itself', () => {
   const roots = new RealRoots(['/'], []);
   assert.deepEqual(
     ['/', '/proc', '/no-such-name'].map((path) => lockPath(roots, path)),

@@ -18,7 +18,7 @@ test('of the 100,000 entries of a sorted listing, fewer than 40,000 are objects 
   }
   let most = 0;
   const look = async () => {
-    // An object that a WeakRef returned or was made of lives until the end of the turn.
+    // An object stays alive until the end of the turn in which a WeakRef to it is created or dereferenced.
     await new Promise(setImmediate);
     collect();
     most = Math.max(most, seen.filter((reference) => reference.deref() !== undefined).length);

@@ -149,7 +149,7 @@ test('an unreadable value in Redis, or a key of another type, prevents no reply,
     step++;
   };
   /**
-   * Creates keys that the requests of `drive` may not leave behind: a failed login, a session, a lock, a ban,
+   * Creates keys that the requests of `drive` do not always leave behind: a failed login, a session, a lock, a ban,
    * a loss of the journal, a replay, and the request to pause a handler.
    */
   const fill = async () => {

@@ -81,7 +81,7 @@ test('metadata too long for a header are omitted, and the request says so', asyn
   assert.equal(request?.facts.file.metadata, undefined);
 });
 
-test('a late inspection makes the upload held, and its verdict ends the hold', async (t) => {
+test('if an inspection is late, the upload is held until the verdict arrives', async (t) => {
   for (const [status, isThere] of [
     [204, true],
     [422, false],

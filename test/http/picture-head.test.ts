@@ -39,7 +39,7 @@ test('thumbnail and orientation that a camera stored are read in both byte order
   }
 });
 
-test('false or truncated data is not a picture, and causes no other error', () => {
+test('with invalid or truncated data, the head is undefined or has the right width, and no error is thrown', () => {
   const whole = jpegWithThumbnail({ width: 40, height: 30, orientation: 1, thumbnail: Buffer.alloc(500), isLittle: true });
   for (let length = 0; length < whole.length; length++) {
     const head = pictureHead(whole.subarray(0, length));

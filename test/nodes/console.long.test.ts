@@ -35,7 +35,8 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   const names = ['n0', 'n1', 'n2'];
   for (const console of consoles)
     await until('the node of the console has reached Redis', async () => (await console.get('/api/me', asViewer)).status === 200);
-  // Redis contains no sessions of administrators, and their requests do not look up bans there.
+  // Sessions of administrators are not in Redis, and a request with such a session does not look up bans. So these sessions work while
+  // Redis is absent.
   const sessions = await Promise.all(consoles.map(async (console) => ({ headers: await console.session() })));
   const overview = async (index: number) => {
     const reply = await (consoles[index] as ConsoleClient).get('/api/overview', sessions[index]);

@@ -122,7 +122,7 @@ test('if a folder moves to inspected paths while a node is stopped before its re
         await other.put('/home/free4/first4', 'bad');
       },
     },
-    'MOVE of a file, and a folder has its name meanwhile': {
+    'MOVE of a file, and meanwhile a folder has its old name': {
       begin: () => move(slow, '/from5/first5', '/deep/b'),
       at: /\/first5"/,
       act: async () => {

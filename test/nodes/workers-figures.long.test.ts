@@ -31,7 +31,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
   const requests = /^svc_http_requests_total\{.*status="200".*\} (\d+)$/;
   const sentBytes = /^svc_http_sent_bytes_total\{service="web"\} (\d+)$/;
   const session = await svc.login();
-  /** Requests with a reply of 200 so far, and uploads. */
+  /** Numbers of requests that got 200 (the login is the first), and of uploads. */
   let [reads, uploads] = [1, 0];
 
   await t.test('figures of all nodes add up', async () => {
@@ -56,7 +56,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
     assert.deepEqual(processes.toSorted(), ['node-1', 'node-2']);
   });
 
-  await t.test('an upload waits for its back-end through any node; other handlers get each event once', async () => {
+  await t.test('an upload at any node waits for the back-end; other handlers get each event once', async () => {
     const replies = await svc.everywhere(2, () => svc.put(`/home/f${uploads++}`, 'x'));
     for (const reply of replies) assert.deepEqual([reply.status, reply.headers['x-receipt']], [201, 'r-1']);
     await crm.received(uploads);

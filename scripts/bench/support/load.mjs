@@ -21,7 +21,7 @@ end`;
 /**
  * Measures requests per second, and the CPU time of the server for each request.
  *
- * @param server a server of `Group`
+ * @param server a running server, as `Group.start` (group.mjs) returns it
  * @param options.path path on the server; a number is added for PUT
  * @param options.method PUT sends 1 KiB, other methods send no body
  */

@@ -1,7 +1,10 @@
 import { type Draft, type DraftAccount, disable, draftAccount, fullControl } from './draft.ts';
 import type { UnixAccount } from './unix-accounts.ts';
 
-/** The permissions that FTP commands need. Callers decide whether an existing file may be overwritten. */
+/**
+ * The permissions that FTP commands can use. STOR and STOU list both `allow-write` and `allow-create-file`; each importer grants only one
+ * of them, depending on whether the old server let the account overwrite files.
+ */
 const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   RETR: ['allow-read'],
   LIST: ['allow-list'],
@@ -35,7 +38,7 @@ const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** All permissions except `allow-create-file`, listed one by one. */
+/** All permissions, listed one by one; `allow-create-file` is omitted because `allow-write` includes it. */
 export const allRights: readonly string[] = [
   'allow-read',
   'allow-list',

@@ -170,7 +170,10 @@ function byService(sessions: readonly ServiceSession[]): AccountView['sessions']
   return [...services].map(([service, { count, lastUsedMs }]) => ({ service, count, last_used: isoTime(lastUsedMs) }));
 }
 
-/** Counts the files of accounts with a quota, as far as time allows. The next request gets the results of counts that take longer. */
+/**
+ * Adds up the sizes of the files of accounts with a quota, as far as time allows. The next request gets the results of counts that take
+ * longer.
+ */
 async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof describeAccount>[], clock: Clock): Promise<void> {
   const { quotas, excludedPaths, log } = view().core.files;
   const endMs = clock.monotonicMs() + countWithinMs;

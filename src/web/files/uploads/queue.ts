@@ -217,7 +217,7 @@ async function presentBytes(upload: Upload): Promise<number> {
 const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**
- * Creates a folder, and its missing parents below an existing folder, unless the folder already exists.
+ * Creates a folder below an existing one, with its missing parents. A folder that already exists is no problem.
  * @param home URL path of an existing folder; ends in `/`
  * @param folder names separated by `/`; empty for `home` itself
  * @returns the problem as a message
