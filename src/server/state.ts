@@ -46,7 +46,7 @@ export interface State {
   readonly uploads?: SharedUploadStore;
   /** Held uploads of several nodes; undefined if they are stored in the data folder. */
   readonly held?: SharedUploadStore;
-  /** Tokens and links of several nodes; undefined if the data folder has all of them. @param local the copy that this node has */
+  /** Tokens and links of several nodes; undefined if the data folder has all of them. @param local this node's own copy */
   readonly grants?: (local: FileGrants) => GrantStore;
   /** @param onTimeout called for each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;

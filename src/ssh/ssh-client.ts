@@ -33,7 +33,7 @@ interface ConnectionState {
   readonly leaving: AbortSignal;
   /** Number of bytes that wait to be sent, on all channels together. It is infinite during a key exchange, because nothing is sent then. */
   heldBytes(): number;
-  /** Calls the listener each time all of these bytes were sent. @returns a function that removes the listener */
+  /** Calls the listener each time all waiting bytes were sent. @returns a function that removes the listener */
   onDrain(listener: () => void): () => void;
   /** Called when the client did something, so that the connection does not count as idle. */
   noteActivity(): void;

@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes. If the TLS options change, a new server replaces it, because Node.js cannot change some of them later. */
+  /** Makes the TLS handshakes. If the TLS options change, a new object replaces it, because some options of a TLS server are fixed. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -267,7 +267,7 @@ export class HttpServer {
     else refuseExpectation(this.#service, request, stream);
   }
 
-  /** Adds a listener to a server. If the listener throws, only the object that `victim` returns for its arguments is destroyed. */
+  /** Adds a listener to a server. If the listener throws, only the object that `victim` returns for the arguments is destroyed. */
   #on<Args extends unknown[]>(
     server: EventEmitter,
     event: string,

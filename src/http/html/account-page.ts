@@ -55,7 +55,7 @@ export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
-  /** For an item that is not a file: its name, and the content of its last column. For files, both come from the path. */
+  /** For a token: its name, and the content of its last column. For other items, both come from the path. */
   named?: { label: string; place: Html };
   /** Whether something exists at the path now, so that the page can link to it. */
   isThere?: boolean;

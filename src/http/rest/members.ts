@@ -144,7 +144,7 @@ const progressEveryMs = 200;
 /** Maximum number of targets in one request; a request with more is refused as malformed. */
 const maxTargets = 10_000;
 
-/** Commands that every folder has. Custom triggers add others (docs/spec/files.md#folder-commands). */
+/** Commands of every folder, besides `move` and `copy`. Custom triggers add others (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing', 'restore']);
 
 const commonMembers = ['command', 'target'];

@@ -12,8 +12,8 @@ import type { ServerView } from '../monitor-sources.ts';
 import type { RequestParts } from '../parts.ts';
 
 /**
- * Maximum times, in milliseconds, that a request waits for the journal and for counts of files. The work continues after that.
- * `countsAtOnce` is the maximum number of accounts whose files are counted at the same time.
+ * Maximum times, in milliseconds, that a request waits for the journal and for the sizes of files. The work continues after that.
+ * `countsAtOnce` is the maximum number of accounts whose files are added up at the same time.
  */
 const journalWithinMs = 1000;
 const countWithinMs = 1500;
@@ -171,8 +171,8 @@ function byService(sessions: readonly ServiceSession[]): AccountView['sessions']
 }
 
 /**
- * Adds up the sizes of the files of accounts with a quota, as far as time allows. The next request gets the results of counts that take
- * longer.
+ * Adds up the sizes of the files of accounts with a quota, as far as time allows. A sum that takes longer is available to the next
+ * request.
  */
 async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof describeAccount>[], clock: Clock): Promise<void> {
   const { quotas, excludedPaths, log } = view().core.files;

@@ -130,7 +130,7 @@ class HourOfDeliveries {
   readonly #clock: Clock;
   readonly #reading = new SharedRuns(() => this.#read());
   #handlers = new Map<string, Handler>();
-  /** Position at which the next records begin, and position of the last record that was read. */
+  /** Position at which the next reading begins, and position of the last record that `#readOn` read. */
   #from: LogPosition | undefined;
   #last: LogPosition | undefined;
   #readMs = Number.NEGATIVE_INFINITY;
@@ -193,7 +193,7 @@ class HourOfDeliveries {
 
   async #readOn(from: LogPosition): Promise<void> {
     for await (const { record, position } of this.#records().read('deliveries', from, () => {})) {
-      // Reading starts with a record that was already read. It is skipped.
+      // Except for the first time, reading starts with a record that was already read. That record is skipped.
       if (this.#last && comparePositions(position, this.#last) <= 0) continue;
       this.#from = position;
       this.#last = position;

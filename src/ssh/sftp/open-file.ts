@@ -11,7 +11,7 @@ import { listingLine, toAttributes } from './attributes.ts';
 import { type OpenHandle, ReadHandle } from './open-handles.ts';
 import type { NameItem } from './packets/replies.ts';
 
-/** Maximum number of bytes that are read together. In a larger group, the first read would only wait longer. */
+/** Maximum number of bytes in one group of adjacent reads. In a larger group, the first read would wait for the others without a gain. */
 const maxBytesAtOnce = 256 * 1024;
 
 /**

@@ -191,8 +191,8 @@ class SftpSession {
     }
   }
 
-  // When the service stops, the channel of a client without open files is ended, because this interrupts no transfer. The server itself
-  // ends the channel, because not all clients answer CHANNEL_CLOSE.
+  // When the service stops, the channel of a client without open files is ended, because this interrupts no transfer. For this, the session
+  // acts as if the client had sent its EOF. It does not send CHANNEL_CLOSE and wait for the answer, because not all clients answer.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }

@@ -94,7 +94,7 @@ export class DeliveryEngine {
   /**
    * Runs only the given handlers. A handler whose options are unchanged continues. A stopped handler starts again.
    *
-   * @param known UUIDs of all handlers of the configuration, including disabled ones; their positions are kept
+   * @param known UUIDs of all handlers of the configuration, including disabled ones. The positions of all of them are kept
    * @returns a promise that resolves when the start positions of new handlers are stored, so that they get all later events
    */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {

@@ -271,8 +271,8 @@ export class LocalHandler implements BlockingHandler {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // There must be no `await` between the comparison and the assignment. Otherwise several handlers could leave although one would be
-        // enough.
+        // There must be no `await` between the comparison and the assignment. Otherwise several handlers could be handed over although one
+        // would be enough.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);
