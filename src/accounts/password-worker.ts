@@ -1,6 +1,6 @@
-// The program of a thread that compares one password with one hash of another system and then ends. A thread is used, because these
-// libraries block while they compute. It ends after one hash, because WebAssembly never frees its memory. The bundler puts the program into
-// a separate file (`svc:password-worker`).
+// The program of a thread that compares one password with one hash of another system and then ends. A thread is used, because the
+// imported libraries block while they compute. The thread ends after one hash, because WebAssembly never frees its memory. The bundler puts
+// the program into a separate file (`svc:password-worker`).
 import { timingSafeEqual } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import apacheMd5 from 'apache-md5';

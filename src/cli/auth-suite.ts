@@ -110,7 +110,7 @@ const suiteOptions = z.union([z.array(caseOptions), z.strictObject({ cases: z.ar
 /** One case of a suite, with credentials and the expected result. */
 export type SuiteCase = z.infer<typeof caseOptions>;
 
-/** The result of one case. Its members have the names of the output with `--json`. */
+/** The result of one case. The names of its members are those in the output with `--json`. */
 export const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),

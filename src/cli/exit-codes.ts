@@ -1,7 +1,7 @@
 /**
  * Runs work that ends early on SIGINT or SIGTERM. A second signal ends the process immediately.
  *
- * @returns the exit code of the work, or that of the signal
+ * @returns the exit code of the work; if a signal arrived, the code of that signal
  */
 export async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const controller = new AbortController();

@@ -111,7 +111,7 @@ function parseEvents(body: Buffer): Record<string, unknown>[] | undefined {
 function reportReceived(options: MockWebhookOptions, request: Request, status: number): void {
   const events = parseEvents(request.body);
   const { method, url } = request;
-  // Headers are left out, because they may contain credentials of the receiver, and CI logs are kept.
+  // Headers are left out, because they may contain credentials for the receiver, and CI logs are kept.
   const kept = { method, url, content_type: request.headers['content-type'], body: request.body.toString('utf8') };
   // `svc validate --online` sends OPTIONS. The record is for replays, so it must not contain that request.
   if (options.record !== undefined && method !== 'OPTIONS')

@@ -9,7 +9,7 @@ import type { Config } from './schema/schema.ts';
 const listedHostKey = z.strictObject({ service: z.string(), path: z.string(), type: z.string(), fingerprint: z.string() });
 type ListedHostKey = z.infer<typeof listedHostKey>;
 
-/** Returns the UUIDs of the enabled SSH services that have no host keys yet. The first start creates them. */
+/** Returns the UUIDs of the enabled SSH services that have no host keys yet. The first start creates the keys. */
 export function servicesWithoutHostKeys(config: Config, listed: readonly ListedHostKey[]): string[] {
   return Object.entries(config.services).flatMap(([uuid, options]) =>
     options.type === 'ssh' && options.enabled && options.host_key_paths.length === 0 && !listed.some(({ service }) => service === uuid)

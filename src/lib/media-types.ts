@@ -33,7 +33,7 @@ const types = {
   ],
 };
 
-/** Extensions of text files without a media type. Most are program source. */
+/** Extensions of text files that have no media type. Most of these files contain source code. */
 const textExtensions = [
   'bash bat cc cjs clj cmake cs cts cxx dart env ex exs fish fs gradle graphql groovy hcl hh hpp hs hxx jsx jl kt kts less lisp lock lua',
   'm mk ml mm mts nim nix pas pm properties proto ps1 r sass scala scm scss sol styl svelte swift tcl tf tsx v vb vhdl vim vue zig zsh',

@@ -18,7 +18,7 @@ const anySecret = /\bsvc_([tl])_[0-9A-Za-z]{49}\b/g;
 export type ReadSecret =
   /** `hash` is the SHA-256 of the secret in base64url. Only this hash is stored. */
   | { kind: SecretKind; hash: string }
-  /** The text has the form of a secret, but its checksum is wrong. It was mistyped or truncated. */
+  /** The text has the form of a secret, but its checksum is wrong, so it was probably mistyped. */
   | 'mistyped';
 
 /** Creates a secret of 256 random bits, followed by a CRC-32 of everything before it (docs/spec/tokens.md#form). */

@@ -14,7 +14,7 @@ export class PagedBody {
   /** Number of bytes that the kernel has accepted so far. */
   sentBytes = 0;
 
-  /** @param pages buffers. Others may use them again only after the body has ended */
+  /** @param pages two buffers, which nothing else may use before the body has ended */
   constructor(writer: PageWriter, pages: SendBuffers['pair']) {
     this.#writer = writer;
     [this.#page, this.#other] = pages;
@@ -102,7 +102,7 @@ let largePairs = 0;
  * Takes buffers for one download of a file or an archive. The first downloads get large buffers, and further ones small buffers, so that a
  * thousand slow clients need 200 MiB instead of 2 GiB.
  *
- * @param isStream whether the download is one of many on its connection
+ * @param isStream whether the download is an HTTP/2 stream, because one connection can have many streams
  */
 export function takeSendBuffers(isStream: boolean): SendBuffers {
   if (isStream || largePairs >= maxLargePairs) return { pair: newPair(smallBytes), release() {} };

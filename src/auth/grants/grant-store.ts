@@ -50,7 +50,7 @@ export interface GrantStore {
    * Ends grants. This process refuses them immediately. When the promise has resolved, every process refuses them, and the end is on disk.
    *
    * @param by the account or operator that ends them
-   * @returns the grants that this call ended; the others had ended before, or are unknown
+   * @returns the grants that this call ended, without those that had ended before or are unknown
    * @throws the errors of `add`. Even then, the grants have ended on this node, but possibly not on other nodes
    */
   end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;

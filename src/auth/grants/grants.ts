@@ -14,7 +14,10 @@ import { type Grant, type GrantEnd, grantChain, grantName, maxGrantDepth, newGra
 import type { GrantStore } from './grant-store.ts';
 import { shownPaths } from './shown-grant.ts';
 
-/** Interval in milliseconds at which expired grants are ended. The events `tokenEnded` and `linkEnded` are late by at most this time. */
+/**
+ * Interval in milliseconds at which expired grants are ended. The events `tokenEnded` and `linkEnded` are usually late by at most this
+ * time.
+ */
 const upkeepEveryMs = 500;
 
 /** Maximum number of expired grants that are ended together. */

@@ -23,7 +23,7 @@ export interface ConfigTestOptions {
   json?: boolean;
 }
 
-/** The result of one case, with the member names of `--json`. */
+/** The result of one case. The names of its members are those in the output with `--json`. */
 const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),

@@ -2,7 +2,7 @@ import { keyLineFault } from '../../ssh/public-keys.ts';
 import type { Draft, DraftAccount } from './draft.ts';
 import { splitWords } from './sshd-config.ts';
 
-/** Options that only restrict features which svc does not have. */
+/** Options that concern only features which svc does not have, such as terminals and forwarding. They do not prevent the import. */
 const harmless =
   /^(?:restrict|pty|no-pty|no-agent-forwarding|agent-forwarding|no-port-forwarding|port-forwarding|no-user-rc|user-rc|no-x11-forwarding|x11-forwarding|no-touch-required|environment|permitopen|permitlisten|tunnel)$/i;
 

@@ -122,7 +122,8 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
 }
 
 /**
- * Returns the group that sets the options of an account. It also sets the home folder if the folder's path ends with the account's name.
+ * Returns the group that sets the options of an account. If the path of the home folder ends with the account's name, this name is replaced
+ * by `${USER}`. The group also sets the home folder if its path contains `${USER}`.
  */
 function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;

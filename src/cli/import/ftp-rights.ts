@@ -45,7 +45,7 @@ export const allRights: readonly string[] = [
   ...(rightsOfCommands.WRITE as readonly string[]).filter((right) => right !== 'allow-create-file'),
 ];
 
-/** Returns the permissions that commands need. `ALL` means all permissions. */
+/** Returns the permissions that commands can use. `ALL` means all permissions. */
 export function commandRights(commands: readonly string[]): string[] {
   return commands.flatMap((command) =>
     command.toUpperCase() === 'ALL' ? [...allRights, 'allow-create-file'] : (rightsOfCommands[command.toUpperCase()] ?? []),

@@ -139,7 +139,8 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
       const orders = new HandlerOrders(link, systemClock);
       await orders.refresh();
       const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
-      // If no node has the lease of a handler, no node delivers the handler's events. So none of them counts as waiting.
+      // If no node has the lease of a handler, no node delivers the handler's events. So none of these events counts
+      // as waiting, unless the handler is paused.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
       const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
       if (running.length === 0) return new Map();

@@ -129,8 +129,8 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
 }
 
 /**
- * Selects the handlers that get the events: the named ones, or all enabled ones. With `--url`, it is one handler with this URL: the named
- * one, or a handler with default options.
+ * Selects the handlers that get the events: the named ones, or all enabled ones. With `--url`, the result is one handler with this URL:
+ * the named one, or a handler with default options.
  */
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);

@@ -45,7 +45,7 @@ export async function node(): Promise<number> {
     onOldFile((path) =>
       log.warn('a file that only root may read cannot be read again; the content that was read at the start is used', { path }),
     );
-    // The supervisor reads the file for all nodes and logs its errors.
+    // The supervisor reads the configuration file for all nodes and logs its errors.
     const file = path === undefined ? {} : { file: { path, env: process.env, textOf: () => '' } };
     const figures = () => supervisor.ask<MetricFigures[]>('figures');
     const reload = () => supervisor.ask<ReloadReport>('reload');

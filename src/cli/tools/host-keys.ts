@@ -7,7 +7,7 @@ import { type ServiceOptions, serviceFolder } from '../control/service-folder.ts
 import { exitCode } from '../exit-codes.ts';
 import { complain, print } from '../output.ts';
 
-/** An imported key. Its members have the names of the output with `--json`. */
+/** An imported key. The names of its members are those in the output with `--json`. */
 export const importedKey = z.strictObject({
   path: z.string().describe('In the data folder.'),
   type: z.string(),

@@ -174,8 +174,8 @@ export interface Question extends LoginQuestion {
 }
 
 /**
- * Decides about a request by the configuration alone, without reading served files and without asking authentication endpoints. If the
- * request is not `LOGIN`, it assumes that the account has logged in.
+ * Decides about a request by the configuration alone, without reading served files and without asking authentication endpoints. Unless
+ * the request is `LOGIN`, the account is assumed to have logged in.
  *
  * @throws ServiceError `unavailable` if the accounts file cannot be used
  */

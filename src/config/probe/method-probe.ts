@@ -87,7 +87,7 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
 }
 
 /**
- * Creates the target from a configuration. Its chain is the named method, or else all methods of the first file service.
+ * Creates the target from a configuration. Its chain is the named method, or else the enabled methods of the first file service.
  *
  * @param isOverSsh whether the first SSH service is preferred to other file services
  */

@@ -14,7 +14,7 @@ export async function forEachConcurrently<T>(items: readonly T[], atOnce: number
 /** Number of items between two pauses. One item, such as a deep path or an event, may take almost a millisecond. */
 const itemsPerTick = 8;
 
-/** Iterates over the items of a request. There may be many items, so it lets other requests run in between. */
+/** Iterates over the items of a request. There may be many items, so other requests can run between them. */
 export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
   let seen = 0;
   for (const item of items) {

@@ -9,7 +9,7 @@ export interface FairQueueLimits {
 
 /**
  * Limits how many callers run at the same time. Each caller belongs to a party, such as a client's address. Waiting parties take turns, so
- * that one with many requests does not block the others.
+ * that a party with many callers does not block the other parties.
  */
 export class FairQueue {
   readonly #limits: FairQueueLimits;

@@ -71,7 +71,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 }
 
 /**
- * Like `writeFileAtomically`, but synchronous. It is used only while svc starts and does not serve requests yet.
+ * Like `writeFileAtomically`, but synchronous. It is used only while svc starts, and for placeholder certificates at a reload.
  *
  * @throws the errors of `writeFileSync`, `renameSync` and `syncFolder`
  */

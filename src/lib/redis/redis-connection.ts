@@ -29,8 +29,8 @@ function createFinder(address: RedisAddress, slotKey: string, connector: ClientC
 }
 
 /**
- * Asks all Sentinels, and uses the answer with the latest failover. A Sentinel that is cut off from the others would still name the old
- * primary.
+ * Asks all Sentinels, and uses the answer with the latest failover. A Sentinel that is cut off from the other Sentinels would still
+ * name the old primary.
  *
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
@@ -57,7 +57,7 @@ class ClusterFinder implements PrimaryFinder {
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
   readonly #connector: ClientConnector;
-  /** The nodes to ask. Each search starts with another node, because a node that is cut off from the others has old information. */
+  /** The nodes to ask. Each search starts with another node, because a node that is cut off from the other nodes has old information. */
   #nodes: HostPort[];
   #slot: number | undefined;
 

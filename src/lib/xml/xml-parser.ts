@@ -113,7 +113,7 @@ export interface XmlElement {
 }
 
 // The parser keeps the order of nodes and interprets no values. It need not replace entities: declarations of entities have already been
-// refused, and `unescaped` replaces the predefined ones. The text of elements is used only as a name or as the owner of a lock.
+// refused, and `unescaped` replaces the predefined ones. The text of elements is used only as the owner of a lock.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
@@ -133,7 +133,7 @@ let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;
 
-/** The namespaces that an element declares, by prefix, with a link to the scope around it. */
+/** The namespaces that an element declares, by prefix, with a reference to the scope around it. */
 interface Scope {
   declared: ReadonlyMap<string, string>;
   outer: Scope | undefined;
