@@ -80,8 +80,8 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Without the header, no ranges are compiled. For the first one, Node.js 20 compiles its regular expression for IPv6 addresses, which
-      // takes about as long as creating the rest of a service.
+      // Without the header, no ranges are compiled. For the first range, Node.js 20 compiles its regular expression for IPv6 addresses,
+      // which takes about as long as creating the rest of a service.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
@@ -145,7 +145,7 @@ export class OwnListeners {
   readonly #retired = new Set<Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));
-  /** Resolves when the retired services have answered their last request. */
+  /** The drains of the retired services. */
   readonly #retiring = new PendingWork();
   /** Aborted when transfers must end immediately. */
   readonly #hurry = new AbortController();
@@ -173,7 +173,7 @@ export class OwnListeners {
   /**
    * Prepares another configuration. It performs every step that can fail, but does not change running services yet.
    *
-   * @throws ServiceError `unavailable` if an address cannot be used
+   * @throws ServiceError `unavailable` if an address, a TLS file or a host key cannot be used
    */
   async prepare(parts: RequestParts): Promise<PreparedReload> {
     const added: string[] = [];
@@ -278,7 +278,7 @@ export class OwnListeners {
     return finished.every(Boolean) && !this.#hurry.signal.aborted;
   }
 
-  /** Cuts all running transfers. */
+  /** Makes the current or next stop, and retired services, cut their transfers immediately. */
   hurry(): void {
     this.#hurry.abort();
   }

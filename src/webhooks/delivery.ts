@@ -25,10 +25,10 @@ export interface Message {
 export interface DeliveryResult {
   outcome: DeliveryOutcome;
   attempts: Attempt[];
-  /** Status and reason phrase of the reply, or the reason why there was no reply. */
+  /** Status and reason phrase of the last reply, and its fault if it is not valid; or the reason why there was no reply. */
   details: string;
   status: number | undefined;
-  /** Headers of a valid reply. */
+  /** Headers of the reply to the last attempt; empty without a reply. */
   headers: [string, string][];
   /** The last invalid reply, unless a later attempt succeeded. */
   reply: RecordedReply | undefined;
@@ -51,8 +51,8 @@ export interface DeliverySignals {
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;
   /**
-   * Called before each request and retry. If the promise resolves with false, the delivery ends. @param isOver aborts the wait for the
-   * result
+   * Called before each request, including retries. If the promise resolves with false, the delivery ends. @param isOver aborts the wait
+   * for the result
    */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }

@@ -58,9 +58,9 @@ export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
   return deliveryEvents.has(event.id);
 }
 
-// A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries). The
-// delivery of an event about a delivery causes another such event, which no handler gets. Otherwise two handlers with failing receivers
-// would cause events for each other without end.
+// A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries). If an event about a delivery
+// cannot be delivered, this causes another such event, which no handler gets. Otherwise two handlers with failing receivers would cause
+// events for each other without end.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }

@@ -65,8 +65,8 @@ export const overDetail = 'over';
 export const publicFailureDetail = 'public_failure';
 
 /**
- * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). It uses the first of these that the
- * client sent: `Authorization`, the session cookie, the TLS client certificate. For a client that sent none, asks the method `anonymous`.
+ * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). If there is the header
+ * `Authorization`, it decides. Otherwise, a valid session cookie, the TLS client certificate or the method `anonymous` decides.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */

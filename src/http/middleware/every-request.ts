@@ -87,9 +87,9 @@ function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
 }
 
 /**
- * Refuses changes if a foreign page caused the browser to send them (docs/spec/http.md#cross-site-requests). The origin of a request is its
- * `Origin` or, without that, its `Referer`. It must be the service's own origin or one of `cors_origins`. Cookies of requests from
- * `cors_origins` are ignored.
+ * Refuses changes if a foreign page caused the browser to send them (docs/spec/http.md#cross-site-requests). A request is accepted if its
+ * `Origin` is in `cors_origins` (then its cookies are ignored), if its `Origin` (or, without that, its `Referer`) is the service's own, or
+ * if it has neither.
  * @throws ServiceError `bad-request`
  */
 function checkOrigin(exchange: Exchange): void {

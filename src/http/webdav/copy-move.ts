@@ -21,7 +21,7 @@ interface TransferRequest {
 }
 
 /**
- * Reads all headers of COPY and MOVE (RFC 4918 §9.8, §9.9, §10.3, §10.6).
+ * Reads the headers of COPY and MOVE (RFC 4918 §9.8, §9.9, §10.3, §10.6).
  *
  * @throws ServiceError `bad-request`; `other-host`, `never-allowed` or `name-reserved` for a destination outside the account's files
  */

@@ -4,8 +4,8 @@ import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
 /**
- * The menu of a page: account, colours, language, password, API and logout. It is a popover, which opens, closes and restores the focus
- * without a script.
+ * The menu of a page: account, colours, language, other pages, password, API and logout. It is a popover, which opens, closes and
+ * restores the focus without a script.
  */
 export function accountMenu(context: PageContext): Html {
   const { language, account } = context;
