@@ -32,7 +32,7 @@ interface Watched {
 
 /**
  * Polls the certificate, key and client CA files of a service, so that new files are used without a reload. File-system notifications would
- * miss files and links that are replaced.
+ * miss files and symbolic links that are replaced.
  */
 export class TlsWatch {
   readonly #service: () => Watched;
@@ -86,7 +86,7 @@ export class TlsWatch {
 
 /**
  * Returns a text that changes when a file changes; undefined if a file cannot be reached, for example because the process has dropped its
- * privileges or links are circular.
+ * privileges or symbolic links are circular.
  */
 function readStamps(files: TlsFiles): string | undefined {
   try {

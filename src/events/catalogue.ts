@@ -79,7 +79,10 @@ function expected(id: number, meaning: string, outcome: EventGroup, data: readon
   return event(id, meaning, ['expectation', outcome], ['expectation', 'opens', 'grace_ends', 'state', 'files', ...data]);
 }
 
-/** Defines an event about a token or link. Its data contain the ID (`token` or `link`) and the path to which it gives access (`path`). */
+/**
+ * Defines an event about a token or shared link. Its data contain the ID (`token` or `link`) and the path to which it gives access
+ * (`path`).
+ */
 function grantEvent(id: number, meaning: string, outcome: EventGroup, data: readonly string[] = []): EventDefinition {
   return event(id, meaning, ['authentication', 'http', outcome], ['token', 'link', 'path', 'administrator', ...data]);
 }

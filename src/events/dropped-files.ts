@@ -7,10 +7,10 @@ import { newestEvents } from './journal/search/search.ts';
 /** Maximum number of bytes of the journal that are read. Blocks that cannot contain a wanted event are skipped and do not count. */
 const maxBytes = 256 * 1024 * 1024;
 
-/** Limits concurrent searches, because anybody with a link can start one. */
+/** Limits concurrent searches, because anybody with a shared link can start one. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 4, maxWaiting: 100 });
 
-/** Selects files that were uploaded through a link. The page of the link shows a receipt for them. */
+/** Selects files that were uploaded through a shared link. The page of the link shows a receipt for them. */
 export interface DroppedSelection {
   /** ID of the link. */
   link: string;
@@ -21,7 +21,7 @@ export interface DroppedSelection {
 }
 
 /**
- * Finds the events of files that were uploaded through a link, oldest first.
+ * Finds the events of files that were uploaded through a shared link, oldest first.
  *
  * @throws ServiceError `unavailable` if the journal cannot be read, or if too many searches wait
  */

@@ -32,11 +32,11 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
   return uuid === processUuid || uuid === peerUuid;
 }
 
-/** Returns the members of `data` that are not undefined, and members about the token, link and request. */
+/** Returns the members of `data` that are not undefined, and members about the token, shared link and request. */
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  // If the event is about a token or link, its data already names it. Otherwise the token or link of the client is added.
+  // If the event is about a token or shared link, its data already names that one. Otherwise the token or link of the client is added.
   if (token !== undefined) members.token ??= token;
   if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;

@@ -6,5 +6,7 @@ export const eventIds = Object.fromEntries(Object.entries(definitions).map(([nam
   number
 >;
 
-/** The events that report that a complete file has its final path: it was uploaded, released from review, or renamed. */
+/**
+ * The events that report that a complete file has its final path: it was uploaded, released from review, or renamed from a temporary name.
+ */
 export const arrivalIds: readonly number[] = [eventIds.fileUploaded, eventIds.sftpFileUploaded];

@@ -210,8 +210,8 @@ export class Expectation {
     this.advance(timeMs);
     const open = this.#openAt(timeMs).filter((one) => one.path.matches(path));
     const isSurplus = (one: Occurrence) => timeMs <= one.graceEndsMs && !this.isReopened(one);
-    // With `opens`, a file that is in time for one occurrence does not count as the late file of an earlier one. Otherwise, after one
-    // missing file, every later file would count as late.
+    // With `opens`, a file counts first for an occurrence that can still take it in time, and only then as the late file of an earlier one.
+    // Otherwise, after one missing file, every later file would count as late.
     const inTime = this.options.opens === undefined ? [] : open.filter(({ graceEndsMs }) => timeMs <= graceEndsMs);
     const isTaker = (one: Occurrence) => this.#takes(one, timeMs);
     const taker = inTime.find(isTaker) ?? open.find(isTaker) ?? open.find(isSurplus);
@@ -221,7 +221,10 @@ export class Expectation {
     return taker;
   }
 
-  /** The occurrences whose windows contain a time. A binary search works, because occurrences are sorted by both ends of their windows. */
+  /**
+   * The occurrences for which files count at a time: those whose windows contain it, and those whose files are expected again. A binary
+   * search works, because occurrences are sorted by both ends of their windows.
+   */
   #openAt(timeMs: number): Occurrence[] {
     let low = 0;
     for (let high = this.occurrences.length; low < high; ) {
@@ -234,7 +237,8 @@ export class Expectation {
     return open;
   }
 
-  // After its grace period, an occurrence takes only files that it still needs. A further file is an early file of the next occurrence.
+  // After its grace period, or if its files are expected again, an occurrence takes only files that it still needs. A further file is an
+  // early file of the next occurrence.
   #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
     const fit = one.arrivals.filter(({ isFit }) => isFit).length;

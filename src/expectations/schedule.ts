@@ -48,8 +48,8 @@ export class DueTimes {
   /** The first due time after a given time; undefined if there is none within ten years. */
   after(timeMs: number): number | undefined {
     const { timeZone, holidays } = this.#schedule;
-    // The search can begin at the wall time of `timeMs`. For it, `findInstant` returns `timeMs` or an earlier time, and for earlier wall
-    // times never a later one. So no due time after `timeMs` is missed.
+    // The search can begin at the wall time of `timeMs`: for this wall time and all earlier ones, `findInstant` returns no instant after
+    // `timeMs`. So no due time after `timeMs` is missed.
     let wall = wallClock(timeMs, timeZone);
     for (const lastMs = timeMs + 3660 * dayMs; ; ) {
       const next = this.#nextWall(wall);

@@ -386,12 +386,12 @@ export class AccountFiles {
     await this.events.emitDurable(eventIds.triggerRun, folder, { name, files: members });
   }
 
-  /** The real path of a virtual path; links are not resolved. @throws ServiceError `fixed-folder`, `not-found` */
+  /** The real path of a virtual path; symbolic links are not resolved. @throws ServiceError `fixed-folder`, `not-found` */
   realPath(path: VirtualPath): string {
     return this.#paths.real(this.mounts.locate(path));
   }
 
-  /** Emits events about these files. */
+  /** The methods that emit events about these files. */
   get events(): Pick<AccountPaths, 'emit' | 'emitDurable' | 'reported'> {
     return this.#paths;
   }

@@ -123,7 +123,7 @@ export class AccountPaths {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /** @throws ServiceError `fixed-folder` for a purely virtual folder; `not-found` for a path that cannot exist, because it is below one */
+  /** @throws ServiceError `fixed-folder` for a location of kind `virtual`, `not-found` for a location of kind `nowhere` */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
@@ -176,7 +176,7 @@ export class AccountPaths {
       const untilMs = environment.retention.untilMs(parent.member(name));
       if (mayReplace && untilMs === undefined) return target;
       if (ifTaken === 'refuse') throw untilMs === undefined ? nameTaken() : retained(untilMs);
-      // If the path is a link to a file in another folder, the numbered file is still created in the folder of the link.
+      // If the path is a symbolic link to a file in another folder, the numbered file is still created in the folder of the link.
       const own = { parent: openParent(mounts.roots, realPath), name: basename(realPath), existing: undefined };
       parent.close();
       return own;
@@ -222,7 +222,8 @@ export class AccountPaths {
   }
 
   /**
-   * Checks that a folder may be deleted with all its members. If the path is a link, only the link is deleted, so no member is checked.
+   * Checks that a folder may be deleted with all its members. If the path is a symbolic link, only the link is deleted, so no member is
+   * checked.
    *
    * @returns relative paths of the folder itself (empty) and of its sub-folders, parents first; an empty array for a link
    * @throws ServiceError `forbidden` if the folder or a member must not be deleted, `retained`

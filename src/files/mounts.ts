@@ -27,7 +27,7 @@ export class MissingFolders {
 
 /** The target of a virtual path. */
 export type Location =
-  /** An absolute path on disk; links are not resolved. */
+  /** An absolute path on disk; symbolic links are not resolved. */
   | { kind: 'real'; realPath: string; isFixed: boolean }
   /** A folder that exists only as the parent of a virtual folder, such as `/shared` if only `/shared/docs` is configured. */
   | { kind: 'virtual'; isFixed: true }
@@ -124,7 +124,7 @@ export class Mounts {
     return this.#virtualFolders.some((folder) => isWithin(folder.path, firstFolder));
   }
 
-  /** The virtual paths of the account that lead to a real path. @param realPath real path with links resolved */
+  /** The virtual paths of the account that lead to a real path. @param realPath real path with symbolic links resolved */
   virtualPathsOf(realPath: string): VirtualPath[] {
     if (this.#whole) return this.#whole.virtualPathsOf(realPath);
     const folders = [{ path: '/' as VirtualPath, realPath: this.#homeFolderPath ?? '' }, ...this.#virtualFolders];

@@ -18,7 +18,9 @@ export const neededRights = {
   listFolder: ['list', 'traverse'],
   listWholeFolder: ['list'],
   createFolder: ['create-folder'],
-  /** For a new file. To replace a file, the rights of `overwriteFile` are needed, too. */
+  /**
+   * For a new file. An upload that overwrites a file also needs `overwriteFile`; a copy or move that replaces a file needs `replaceFile`.
+   */
   createFile: ['write', 'create-file'],
   overwriteFile: ['write'],
   rename: ['rename'],
@@ -30,7 +32,7 @@ export const neededRights = {
   deleteMember,
   /** To see the page that asks for a confirmation. */
   confirmDeletion: [...inspect, ...deleteMember],
-  /** To learn that a folder is missing. */
+  /** To be told (404) that a folder is missing. */
   missFolder: [...inspect, 'create-folder', 'write', 'create-file', ...deleteMember],
   createToken: ['create-token'],
   share: ['share'],
@@ -47,7 +49,7 @@ export interface ConditionalRight {
   /** Part of a sentence that explains the right. */
   purpose: string;
   anyOf: AnyRight;
-  /** Whether an explanation leaves the right out if it is granted. */
+  /** If the account has the right, explanations do not mention this right. */
   isUsual?: true;
 }
 

@@ -34,7 +34,7 @@ function mayAnywhere(files: AccountFiles, operation: 'share' | 'createToken', ke
   return reached ? reached.some((path) => files.may(path, operation)) : permissions.mayGive(keyword);
 }
 
-/** @throws ServiceError `never-allowed` for an account that must not have links, or a client without the right to share */
+/** @throws ServiceError `never-allowed` for an account that must not have shared links, or a client without the right to share */
 export function requireLinks(files: AccountFiles): void {
   const { links, method } = files.account;
   if (!links.enabled || method.type === 'anonymous') throw new ServiceError('never-allowed', 'The account has no links.');

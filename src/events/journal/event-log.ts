@@ -42,7 +42,8 @@ export interface NewestFirstJournal {
    * Finds events that may match a selection, newest first, with bounded memory.
    *
    * @param before position to begin at instead of the end of the journal
-   * @param suffices whether the event counts of a part are enough, so that it need not be read; a journal without summaries reads all parts
+   * @param suffices whether the event counts of a part are enough, so that the part need not be read; a journal without summaries reads all
+   *   parts
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */
   newestBlocks(selection: EventSelection, before?: LogPosition, suffices?: Suffices): AsyncIterable<CandidateBlock>;

@@ -50,8 +50,8 @@ export interface FileEventLogOptions extends SegmentChainOptions {
 const checkpointId = String(eventIds.journalCheckpoint);
 
 /**
- * Stores the journal in NDJSON files. Each append is one synchronous write of a few microseconds, so a killed process loses nothing.
- * Concurrent calls of `appendDurable` share a sync.
+ * Stores the journal in NDJSON files. Each append is one synchronous write of a few microseconds, so a killed process loses no appended
+ * event. Grouped events are written together at the end of a turn of the event loop. Concurrent calls of `appendDurable` share a sync.
  */
 export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;

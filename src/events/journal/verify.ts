@@ -106,7 +106,7 @@ export function readCheckpoints(folder: string): Checkpoint[] {
   });
 }
 
-/** Checks the links between the checkpoints, and their signatures. @throws Mismatch */
+/** Checks that the checkpoints form one chain, and checks their signatures. @throws Mismatch */
 function checkChain(checkpoints: readonly Checkpoint[], { publicKey, witness = [], sinceMs }: VerifyOptions, result: Verification): void {
   const removedTo = checkpoints.at(-1)?.removed_to ?? 0;
   const [first] = checkpoints;

@@ -110,7 +110,9 @@ export class FileCache {
     return undefined;
   }
 
-  /** @returns undefined for files that are large, have a link in their path, or could change without a visible change of attributes */
+  /**
+   * @returns undefined for files that are large, have a symbolic link in their path, or could change without a visible change of attributes
+   */
   #take(path: string, opened: OpenedFile): KeptFile | undefined {
     const { fd, realPath, stats } = opened;
     const takesBytes = stats.size + entryOverheadBytes + path.length * pathFactor;
@@ -129,7 +131,8 @@ export class FileCache {
     return kept;
   }
 
-  // The folder is checked before the file. If a link replaces the folder after that, lstat(2) still shows whether the file is the same.
+  // The folder is checked before the file. If a symbolic link replaces the folder after that, lstat(2) still shows whether the file is the
+  // same.
   #isSame(roots: RealRoots, { path, folderPath, entry, dev, changedMs }: Kept): boolean {
     try {
       if (!this.#isInPlace(roots, folderPath)) return false;
@@ -170,6 +173,6 @@ export class FileCache {
 }
 
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
-  // Other systems than Linux do not use these numbers, so no file system is trusted there.
+  // Systems other than Linux do not use these numbers, so no file system is trusted there.
   return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
 }

@@ -77,7 +77,7 @@ export function renameFolderToFree(from: string, to: string): boolean {
 
 const longestNameBytes = 255;
 
-/** A free numbered name, such as `a (2).csv` for `a.csv`. If the taken numbers have no gaps, it gets the lowest free number. */
+/** A free numbered name, such as `a (2).csv` for `a.csv`. If the taken numbers have no gaps, the result has the lowest free number. */
 export function freeName(folder: Folder, name: string): string {
   const isTaken = (number: number) => lstatSync(folder.member(numbered(name, number)), { throwIfNoEntry: false }) !== undefined;
   let high = 2;

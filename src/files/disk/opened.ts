@@ -16,8 +16,8 @@ export interface WriteTarget {
 }
 
 /**
- * Opens the folder of a file that will be written. If the path is a link to a file inside the roots, the target of the link will be
- * replaced. Any other link counts as absent and will be replaced itself.
+ * Opens the folder of a file that will be written. If the path is a symbolic link to a file inside the roots, the target of the link will
+ * be replaced. Any other link counts as absent and will be replaced itself.
  *
  * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
  */
@@ -194,7 +194,7 @@ export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
 }
 
 /**
- * Inspects a path and follows links. The process needs no permission on the file itself.
+ * Inspects a path and follows symbolic links. The process needs no permission on the file itself.
  *
  * @returns undefined if nothing that the account can reach exists at the path
  * @throws ServiceError `forbidden` if the process may not search a folder of the path

@@ -43,12 +43,12 @@ export class RealRoots {
     this.#failed = failed;
   }
 
-  /** Real paths of the roots that exist, with links resolved. */
+  /** Real paths of the roots that exist, with symbolic links resolved. */
   get paths(): readonly string[] {
     return this.#roots;
   }
 
-  /** Whether the account may reach a real path. @param realPath real path with links resolved */
+  /** Whether the account may reach a real path. @param realPath real path with symbolic links resolved */
   contains(realPath: string): boolean {
     return this.#roots.some((root) => isWithin(realPath, root)) && !this.#excluded.some((folder) => isWithin(realPath, folder));
   }
@@ -59,7 +59,7 @@ export class RealRoots {
   }
 
   /**
-   * Opens a path, follows links, and verifies that the opened file is inside the roots.
+   * Opens a path, follows symbolic links, and verifies that the opened file is inside the roots.
    *
    * @param path absolute path
    * @param flags flags of open(2). `O_NONBLOCK` and `O_NOCTTY` are added, so that a FIFO or a terminal cannot block the service
@@ -107,7 +107,7 @@ function notFound(): ServiceError {
   return new ServiceError('not-found', 'Path not found.');
 }
 
-/** Resolves the links in the folder of a path, but not the last name. Returns the path unchanged if the folder is missing. */
+/** Resolves the symbolic links in the folder of a path, but not the last name. Returns the path unchanged if the folder is missing. */
 export function resolveParent(path: string): string {
   try {
     return `${realpathSync.native(dirname(path))}/${basename(path)}`;

@@ -249,7 +249,7 @@ export class Temporaries {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;
         const isReplaced = successor ? inodeAt(successor.path) === successor.inode : inodeAt(original ?? '') !== undefined;
         if (!isReplaced && original !== undefined) {
-          // If a link has replaced a folder of either path, the item is not moved, because it could end up elsewhere.
+          // If a symbolic link has replaced a folder of either path, the item is not moved, because it could end up elsewhere.
           if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one))))
             throw new Error('its folder or its former folder is gone');
           const folder = { member: (name: string) => join(dirname(original), name) };
@@ -279,7 +279,8 @@ function parseLine(line: string): Remains[] {
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
     if (typeof path !== 'string' || typeof original !== 'string') return [];
-    // Only an item that was set aside may have its former path in another folder: a move gives its source a hidden name in the target folder.
+    // Only an item that was set aside may have its former path in another folder: a move gives its source a hidden name in the target
+    // folder.
     const mayReturn = dirname(path) === dirname(original) || isAsideName(basename(path));
     return mayReturn ? [{ path, original, successor: parseSuccessor(successor) }] : [{ path }];
   } catch {

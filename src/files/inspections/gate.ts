@@ -18,7 +18,7 @@ export function isHeld(error: unknown): error is ServiceError {
 /**
  * Returns the UUIDs of the inspections that apply to a file. The rules of all virtual paths that lead to the file are combined.
  *
- * @param realPath real path of the file, with links of its folder resolved
+ * @param realPath real path of the file, with the symbolic links of its folder resolved
  */
 export function neededInspections(
   { account, mounts }: Pick<AccountPaths, 'account' | 'mounts'>,

@@ -14,7 +14,7 @@ export type HeldEnd = 'discarded' | 'withdrawn' | 'expired' | 'superseded' | 're
 export interface HeldFacts {
   readonly state: 'inspecting' | 'held';
   readonly reason: HoldReason;
-  /** Time at which the hold began, Unix time in milliseconds. */
+  /** Time at which the upload was held, Unix time in milliseconds. */
   readonly sinceMs: number;
   /** SHA-256 of the content in Base64. */
   readonly digest: string;
@@ -23,7 +23,8 @@ export interface HeldFacts {
   /** The account at the time of the upload. A release uses the rights that the account had then. */
   readonly account: AccountSnapshot;
   /**
-   * For an upload with conditions, the state of the target when the hold began (`stateAt`). A release replaces only a target in this state.
+   * For an upload with conditions, the state of the target when the upload was held (`stateAt`). A release replaces only a target in this
+   * state.
    */
   readonly expected?: string | undefined;
   /** The name that inspections see, if the path has a temporary name (`a.csv` for `a.csv.part`). */

@@ -46,7 +46,9 @@ export type Gate = (content: HiddenContent) => Promise<Leave>;
 export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'backendUuid'>> {
   /** The former path of a file that is being moved. */
   movedFrom?: VirtualPath | undefined;
-  /** Whether the client set conditions. If so, and the upload is held, its release replaces only the file to which they applied. */
+  /**
+   * Whether the client set conditions. If so, and the upload is held, its release replaces only the file to which the conditions applied.
+   */
   isConditional?: boolean;
   /** Whether the content is only the beginning of a file, which cannot be inspected. */
   isPartial?: boolean;
@@ -113,7 +115,7 @@ export interface Holding {
    * Ends the held uploads for a name, because a newer upload has this name.
    *
    * @param target real path of the name
-   * @param exceptId ID of the newer upload, if that is also held
+   * @param exceptId ID of the newer upload, if that upload is also held
    */
   supersede(target: string, exceptId: string | undefined): Promise<void>;
   /** Lists all held uploads, or those of an account (by UUID). */

@@ -11,7 +11,7 @@ import { HttpInspector } from './http-inspector.ts';
 import type { HeldOptions, InspectionConfiguration } from './options.ts';
 import { type Answer, type InspectedContent, type Inspector, type Judgement, judge, type Verdict } from './verdict.ts';
 
-/** If the test of an inspection fails when the inspection starts, it is repeated after this time in milliseconds. */
+/** If the test of an inspection fails when the inspection starts, the test is repeated after this time in milliseconds. */
 const testAgainMs = 60_000;
 
 interface InspectionDependencies {

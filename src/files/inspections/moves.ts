@@ -75,15 +75,15 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;
   const realPath = formerly?.realPath ?? source.realPath;
-  // It is not known through which path the file was uploaded; the path may have led through a link. But the inspections of all virtual
-  // paths that lead to the file's real path applied to the upload in any case.
+  // It is not known through which path the file was uploaded; the path may have led through a symbolic link. But the inspections of all
+  // virtual paths that lead to the file's real path applied to the upload in any case.
   const former = paths.mounts.virtualPathsOf(relative === '' ? realPath : `${realPath}/${relative}`);
   const before = new Set(former.flatMap((path) => paths.account.inspections.at(path)));
   const after = uuidsAt(paths, to, target.realPath, relative);
   return !isNamedOtherwise(move) && [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
 }
 
-/** Refuses to move a link. Its target cannot be inspected, and a linked folder would become visible under other paths. */
+/** Refuses to move a symbolic link. Its target cannot be inspected, and a linked folder would become visible under other paths. */
 function refuseLink(): never {
   throw new ServiceError('unprocessable', 'A link cannot be moved if some paths of the account have inspections of their own.');
 }
@@ -181,7 +181,7 @@ function check(move: Move, { relativePath, isLink }: Member): void {
  * can be added to it meanwhile.
  *
  * @param rename gives the content its new name
- * @throws `needsJudgement` if the file, or a file in the folder, needs an inspection; ServiceError `unprocessable` for a link
+ * @throws `needsJudgement` if the file, or a file in the folder, needs an inspection; ServiceError `unprocessable` for a symbolic link
  */
 export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => Promise<T>): Promise<T> {
   const { paths, source, entry } = move;

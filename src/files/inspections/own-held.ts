@@ -33,8 +33,7 @@ export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise
 
 /**
  * Gives a held upload another name in its folder, for clients that upload under a temporary name. The upload is inspected again if the
- * inspections were told another name than the new one (for `a.csv.part` they are told `a.csv`), or if more inspections apply to the new
- * path.
+ * inspections saw a name other than the new one (for `a.csv.part`, they see `a.csv`), or if more inspections apply to the new path.
  *
  * @returns the error that tells the client that the file is held; undefined if there is no such upload
  * @throws ServiceError the errors of moving a file

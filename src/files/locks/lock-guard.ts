@@ -80,7 +80,7 @@ export class LockedPath {
  * The kind of a change.
  * - `content`: a file gets new content, or is created.
  * - `membership`: a member of a folder is added, removed or replaced. A lock on the folder forbids this, even with depth 0 (RFC 4918 §7.4).
- * - `tree`: as `membership`, but the member may be a folder that has members. A lock on anything below it forbids the change, too.
+ * - `tree`: as `membership`, but the member may be a folder that has members. A lock on anything below this member forbids the change, too.
  */
 export type Change = 'content' | 'membership' | 'tree';
 
@@ -133,8 +133,8 @@ export class LockGuard {
 }
 
 /**
- * The path that identifies a file for locks. If the file is a link to a path inside the roots, the link is resolved, so that all paths of a
- * file share its locks. Otherwise, only the links of its folder are resolved.
+ * The path that identifies a file for locks. If the file is a symbolic link to a path inside the roots, the link is resolved, so that all
+ * paths of a file share the locks on it. Otherwise, only the symbolic links in the path of its folder are resolved.
  */
 export function lockPath(roots: RealRoots, realPath: string): string {
   const path = normalize(resolveParent(realPath));
@@ -144,7 +144,7 @@ export function lockPath(roots: RealRoots, realPath: string): string {
     const resolved = realpathSync.native(path);
     if (roots.contains(resolved)) return resolved;
   } catch {
-    // A link that cannot be resolved is identified by its own path.
+    // A symbolic link that cannot be resolved is identified by its own path.
   }
   return path;
 }

@@ -2,13 +2,13 @@
 export interface FileLock {
   /** Unique URI of the lock. */
   readonly token: string;
-  /** Real path of the lock's root, with the links of the parent resolved. */
+  /** Real path of the lock's root: symbolic links in the path of its folder are resolved (`lockPath`). */
   readonly path: string;
   /** Whether the lock also covers everything below the path (`Depth: infinity`). */
   readonly isDeep: boolean;
   /** UUID of the account that took the lock. Only this account may use or release it. */
   readonly accountUuid: string;
-  /** Name of that account, and address of the request; missing in locks of older versions. */
+  /** Name of that account, and address of the request; missing in locks that an older version of svc took. */
   readonly takenBy?: { readonly account: string; readonly address: string };
   /** The client's information about the owner, which other clients can show. */
   readonly owner: LockOwner | undefined;
@@ -16,7 +16,7 @@ export interface FileLock {
   readonly expiresMs: number;
 }
 
-/** `owner` of a lock request: text, or a link. */
+/** `owner` of a lock request: text, or a URL (`href`). */
 export interface LockOwner {
   readonly text: string;
   readonly isLink: boolean;

@@ -19,7 +19,7 @@ interface ZipMember {
 }
 
 /**
- * Collects the members of an archive. Links and unreadable members are omitted.
+ * Collects the members of an archive. Symbolic links and unreadable members are omitted.
  *
  * @param selection names of the members in the folder, and a function that returns their paths; if undefined, the whole folder is archived
  * @param topName path in the archive (as segments) under which the members of a whole folder are placed
@@ -135,7 +135,7 @@ function isQuick(entry: ZipEntry): boolean {
  *
  * @param start index of the first member, for which there must be room
  * @param readInto reads a member of the folder
- * @param foreignNames names of members that are mounted from elsewhere
+ * @param foreignNames names of members that belong to virtual folders
  * @returns the number of added members; 0 if the first one must be written separately
  */
 function putQuick(

@@ -83,7 +83,7 @@ async function deleteEmpty(paths: AccountPaths, path: VirtualPath, followed: Fol
 
 /** The former and the current place of a removed folder. */
 interface Removed {
-  /** Former real path, with the links of the parent resolved. */
+  /** Former real path, with the symbolic links in the path of its folder resolved. */
   realPath: string;
   /** Real path in the trash, if the folder was put there. */
   inTrash?: string | undefined;
@@ -179,7 +179,7 @@ async function removablePath(paths: AccountPaths, path: VirtualPath, operation: 
 /**
  * Moves a file or a folder into the trash. The caller checks rights and locks.
  *
- * @param realPath absolute path; links are not resolved
+ * @param realPath absolute path; symbolic links are not resolved
  * @param verify called with the current entry just before the rename. If it throws, the file or folder stays
  * @returns the real path in the trash; undefined if the disk is too full
  * @throws ServiceError `fixed-folder` for a folder that contains a root or the data folder, `not-found`

@@ -87,7 +87,7 @@ export interface FileUpload {
 /**
  * Begins to write a file. Emits `uploadStarted`. `AccountFiles` has checked the permission.
  *
- * @param realPath absolute path; links are not resolved
+ * @param realPath absolute path; symbolic links are not resolved
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, and the errors of `options.verify`
  */
 export async function startUpload(files: AccountPaths, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {

@@ -35,8 +35,8 @@ interface FolderCopy {
 }
 
 /**
- * Copies a folder with all its members to a free path. Each file is copied by `copyFile`; links are left out. Before the copy begins, the
- * rights for each member and the total size are checked.
+ * Copies a folder with all its members to a free path. Each file is copied by `copyFile`; symbolic links are left out. Before the copy
+ * begins, the rights for each member and the total size are checked.
  *
  * Permissions: `list` on each folder and `read` on each file of the source; at the destination, the rights to create folders and files. For
  * each folder, emits `folderCreated`. For each file, emits `copyStarted`, then `fileCopied` or `copyFailed`. If the copy is refused, emits

@@ -74,7 +74,7 @@ export function setAside(
   };
 }
 
-/** Removes a file, a link, or a folder with all its members. @returns whether everything is removed, even after a power cut */
+/** Removes a file, a symbolic link, or a folder with all its members. @returns whether everything is removed, even after a power cut */
 export async function removeAll(roots: RealRoots, realPath: string): Promise<boolean> {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   if (!stats) return true;
@@ -95,9 +95,9 @@ export type LeftBehind = Required<Problem>;
 const membersPerTurn = 256;
 
 /**
- * Removes a folder with all its members. Links are removed, never followed. If a member cannot be removed, it is reported, and its parents
- * stay, too. On NFS, removed files remain in the folder while they are open. If nothing else remains, the folder gets a hidden name, and
- * the next start removes it.
+ * Removes a folder with all its members. Symbolic links are removed, never followed. If a member cannot be removed, it is reported, and its
+ * parents stay, too. On NFS, removed files remain in the folder while they are open. If nothing else remains, the folder gets a hidden
+ * name, and the next start removes it.
  *
  * @param folders relative paths of the folder itself (empty) and of its sub-folders, in the order of `walkTree`: parents first
  * @param durability receives the fault if the disk failed after a folder was removed
@@ -202,7 +202,7 @@ async function removeEmptyFolder(roots: RealRoots, path: string, durability: Dur
   await changeInParent(roots, path, durability, (member) => rmdirSync(member));
 }
 
-/** Removes a file, or a link. @throws ServiceError `not-found`, `is-folder`, `forbidden` */
+/** Removes a file, or a symbolic link. @throws ServiceError `not-found`, `is-folder`, `forbidden` */
 export async function removeFile(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const { freed } = await changeInParent(roots, path, durability, (member) => {
     const stats = lstatSync(member);

@@ -23,9 +23,9 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  * The source is removed only after that. So the complete content exists even after a failure.
  *
  * Permissions (docs/spec/webdav.md#replacing): `rename` on both paths, and for a folder, on every member; to replace a destination, also
- * the rights that `checkReplaceable` requires. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced folder,
- * `fileRenamed` or `folderRenamed`, and `fileUploaded` for a file that had a temporary name; all are on disk when the promise resolves. If
- * the move fails, emits `renameFailed`.
+ * the rights that `checkReplaceable` requires. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced
+ * folder, `fileRenamed` or `folderRenamed`, and `fileUploaded` for a file that had a temporary name; all are on disk when the promise
+ * resolves. If the move fails, emits `renameFailed`.
  *
  * @returns whether the destination was free before
  * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` if only the source or only the
@@ -208,7 +208,7 @@ function openEnd(roots: RealRoots, realPath: string): MoveEnd {
 async function checkEnds(move: Move): Promise<void> {
   const { paths, from, to, entry, source, target, options } = move;
   const { accountRoots: roots } = paths.mounts;
-  // The real paths are checked, too, because overlapping virtual folders or links may lead to the same real path.
+  // The real paths are checked, too, because overlapping virtual folders or symbolic links may lead to the same real path.
   checkNesting(source.realPath, target.realPath);
   if (roots.isHeldBy(source.realPath) || roots.isHeldBy(target.realPath)) throw fixedFolder();
   await paths.requireUnlocked(from, 'tree');

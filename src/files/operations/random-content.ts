@@ -17,7 +17,7 @@ import { reserveRoom } from '../trash/trash.ts';
 
 interface Extent {
   start: number;
-  /** Exclusive. */
+  /** Position after the last byte. */
   end: number;
 }
 
@@ -153,7 +153,7 @@ export class RandomContent {
   /**
    * Opens a file to write it. The caller checks permission and locks.
    *
-   * @param realPath absolute path; links are not resolved
+   * @param realPath absolute path; symbolic links are not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomContentOptions): Promise<RandomContent> {

@@ -70,7 +70,7 @@ export class RandomUpload implements Transfer {
   /**
    * Opens a file to write it. Emits `uploadStarted`. `AccountFiles` has checked permission and locks.
    *
-   * @param realPath absolute path; links are not resolved
+   * @param realPath absolute path; symbolic links are not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {

@@ -172,7 +172,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
   });
 }
 
-// A broken link is replaced like a file; special files are not replaced.
+// A broken symbolic link is replaced like a file; special files are not replaced.
 function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
   if (mayReplace === 'nothing') throw destinationExists();
   if (!existing.isFile() && !existing.isDirectory() && !existing.isSymbolicLink())

@@ -20,7 +20,7 @@ function fold(text: string): string {
 
 /**
  * Searches a folder tree, upper levels first, for names that contain a text. Yields the results in batches; an empty batch shows progress.
- * Folders that the account may not list are skipped, and links are not followed.
+ * Folders that the account may not list are skipped, and symbolic links are not followed.
  */
 export class Search implements AsyncIterable<FoundEntry[]> {
   /** Whether a limit ended the search. If so, there may be more results. */

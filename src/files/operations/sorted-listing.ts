@@ -65,7 +65,7 @@ async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]
 
 /**
  * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. At any
- * time, only some ten thousand members are objects; each of the others is packed into 19 bytes and its name.
+ * time, only a few tens of thousands of members are kept as objects; each of the others is packed into 19 bytes and its name.
  *
  * An empty batch means that a large folder is still being read. A reply may begin at this point.
  */

@@ -7,7 +7,7 @@ import { isObject } from '../../lib/json.ts';
 
 /** The trash of an account in one root. */
 export interface KnownTrash {
-  /** Real path of the root, with links resolved. */
+  /** Real path of the root, with symbolic links resolved. */
   readonly root: string;
   /** Virtual path of the root. */
   readonly mount: string;

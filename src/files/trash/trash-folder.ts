@@ -16,7 +16,7 @@ export interface Trashed {
   readonly id: string;
   /** The former virtual path. */
   readonly path: VirtualPath;
-  /** The former real path, with the links of its folder resolved. */
+  /** The former real path, with the symbolic links in the path of its folder resolved. */
   readonly realPath: string;
   /** Size of the file, or of all files in the folder. */
   readonly sizeBytes: number;
@@ -77,7 +77,7 @@ export class TrashFolder {
     }
   }
 
-  /** Opens the trash, and creates it if there is none. @throws ServiceError `never-allowed` if it is a link */
+  /** Opens the trash, and creates it if there is none. @throws ServiceError `never-allowed` if it is a symbolic link */
   static async make(roots: RealRoots, root: string, accountUuid: string): Promise<TrashFolder> {
     const known = TrashFolder.open(roots, root, accountUuid);
     if (known) return known;

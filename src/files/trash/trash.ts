@@ -24,7 +24,7 @@ export function hasTrash({ account }: Pick<AccountPaths, 'account'>): boolean {
   return account.trashDays > 0;
 }
 
-/** Opens the trash of the root that contains a path. @param realPath real path with the links of its folder resolved */
+/** Opens the trash of the root that contains a path. @param realPath real path with the symbolic links of its folder resolved */
 export async function trashFor({ account, mounts, environment }: AccountPaths, realPath: string): Promise<TrashFolder> {
   const root = mounts.accountRoots.paths.filter((path) => isWithin(realPath, path)).sort((a, b) => b.length - a.length)[0];
   if (root === undefined) throw new ServiceError('not-found', 'Path not found.');

@@ -109,7 +109,7 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
  * uploads are ended first. An upload that ends with its connection (`PassingUpload`) fails only if the folder was removed. If the folder
  * was moved, such an upload continues in the moved folder.
  *
- * @param realPath former path of the folder, links resolved
+ * @param realPath former path of the folder, with symbolic links resolved
  * @param after `isGone`: whether the folder was removed; `contentIn`: returns the current real path of its content
  */
 export async function endUploadsBelow(

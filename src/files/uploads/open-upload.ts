@@ -19,7 +19,7 @@ export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backen
 /**
  * Begins an upload that may take several requests. Emits `uploadStarted`. `AccountFiles` has checked the permission.
  *
- * @param realPath absolute path; links are not resolved
+ * @param realPath absolute path; symbolic links are not resolved
  * @throws ServiceError as `startUpload`, `too-many-requests`, and `unavailable` if Redis was emptied meanwhile
  */
 export async function beginUpload(
@@ -88,7 +88,7 @@ function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): Up
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
   // A client with a token or shared link can continue only uploads to paths at which it may create files.
   if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
-  // Visitors of a link can only continue uploads that visitors of the same link began.
+  // Visitors of a shared link can only continue uploads that visitors of the same link began.
   if (account.grant?.link !== undefined && record.origin.link !== account.grant.link) throw unknownUpload();
   return record;
 }

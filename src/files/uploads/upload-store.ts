@@ -12,9 +12,9 @@ export interface UploadOrder {
   readonly accountUuid: string;
   readonly path: VirtualPath;
   /**
-   * Real path of the hidden file with the content; the links of its folder are resolved. Only the request that holds the upload has the
-   * file open. If an earlier request may still have the file open (`UploadHold.isTakeover`), the next request replaces the file by another
-   * one.
+   * Real path of the hidden file with the content; the symbolic links in the path of its folder are resolved. Only the request that holds
+   * the upload has the file open. If an earlier request may still have the file open (`UploadHold.isTakeover`), the next request replaces
+   * the file by another one.
    */
   readonly contentPath: string;
   /** The client and component that began the upload, for events without a request. */
@@ -168,7 +168,10 @@ export interface UploadStore {
    * @throws ServiceError `too-many-requests` if the account has reached the maximum
    */
   enter(upload: PassingUpload): Promise<() => void>;
-  /** Reports to uploads counted by `enter` that their folder, or a folder above it, was removed. @param realPath its former path */
+  /**
+   * Reports to uploads counted by `enter` that their folder, or a folder above it, was removed. @param realPath former path of the removed
+   * folder
+   */
   dismiss(realPath: string): Promise<void>;
   expired(): Promise<UploadRecord[]>;
   /** The uploads that a stopped process began to complete or end, but did not finish. */

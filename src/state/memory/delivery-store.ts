@@ -46,7 +46,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** Reports the outcome of a delivery. @param isMade whether it was made and recorded. If not, the upload no longer waits for it */
+  /** Reports the outcome of a delivery. @param isMade whether the delivery was made and recorded. If not, the upload no longer waits */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);
@@ -76,7 +76,10 @@ class UploadDeliveries implements AwaitedDeliveries {
     return pending;
   }
 
-  /** Forgets the outcomes of events before a handler's position. A reload never moves the position back, so they are no longer needed. */
+  /**
+   * Forgets the outcomes of events before a handler's position. A reload never moves the position back, so these outcomes are no longer
+   * needed.
+   */
   forgetBefore(position: LogPosition): void {
     for (const [uuid, settled] of this.#settled) if (comparePositions(settled.position, position) < 0) this.#settled.delete(uuid);
   }

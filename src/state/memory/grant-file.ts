@@ -21,9 +21,9 @@ const chunkBytes = 1024 * 1024;
 export const grantFileName = 'tokens-and-links.ndjson';
 
 /**
- * Stores the grants (tokens and links) of a data folder in `tokens-and-links.ndjson`. Each line is a complete grant, or the ID of a grant
- * and its changes. A request is answered only after its line is on disk. A line that a crash has cut short therefore belongs to a request
- * that got no answer.
+ * Stores the grants (tokens and shared links) of a data folder in `tokens-and-links.ndjson`. Each line is a complete grant, or the ID of a
+ * grant and its changes. A request is answered only after its line is on disk. A line that a crash has cut short therefore belongs to a
+ * request that got no answer.
  */
 export class GrantFile {
   readonly #path: string;

@@ -1,6 +1,6 @@
 import { type Grant, type GrantChange, mergeGrants } from '../../auth/grants/grant.ts';
 
-/** Finds grants (tokens and links) in memory by ID, by the hash of their secret, and by account. */
+/** Finds grants (tokens and shared links) in memory by ID, by the hash of their secret, and by account. */
 export class GrantIndex {
   readonly #byId = new Map<string, Grant>();
   readonly #byHash = new Map<string, Grant>();

@@ -9,8 +9,8 @@ import { GrantIndex } from './grant-index.ts';
 const forgetEveryMs = 3_600_000;
 
 /**
- * Keeps grants (tokens and links) in memory and in a file of the data folder. They are the grants of a single process, or a node's copy of
- * the grants of all nodes.
+ * Keeps grants (tokens and shared links) in memory and in a file of the data folder. They are the grants of a single process, or a node's
+ * copy of the grants of all nodes.
  */
 export class FileGrants implements GrantStore {
   readonly index = new GrantIndex();

@@ -21,7 +21,7 @@ const pageGrants = 500;
 const addAttempts = 50;
 
 /**
- * The grants (tokens and links) of all nodes. Redis decides which grants are valid, but only the copy in each node's data folder is
+ * The grants (tokens and shared links) of all nodes. Redis decides which grants are valid, but only the copy in each node's data folder is
  * durable. If Redis loses data, the nodes restore their grants before they use Redis again, so that no ended grant becomes valid again.
  * While Redis is unreachable, no grant is accepted.
  */

@@ -39,7 +39,9 @@ interface KeptBlock {
   events: Promise<KeptEvent[]> | undefined;
 }
 
-/** Keeps the newest blocks of a journal, and numbers their events in order. The events of a block are read only when a follower needs them. */
+/**
+ * Keeps the newest blocks of a journal, and numbers their events in order. The events of a block are read only when a follower needs them.
+ */
 export class KeptEvents {
   #blocks: KeptBlock[] = [];
   #bytes = 0;

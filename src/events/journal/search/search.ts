@@ -8,7 +8,10 @@ import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 /** An event that a search found. */
 export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
-/** Limits of one page of a search. `bytes` limits the bytes that are read; the search stops after the block that reaches it. */
+/**
+ * Limits of one page of a search. `bytes` limits the bytes that are read; the search stops after the block with which it reaches this
+ * limit.
+ */
 export interface SearchLimits {
   events: number;
   bytes: number;

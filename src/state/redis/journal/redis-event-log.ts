@@ -171,7 +171,7 @@ export class RedisEventLog implements EventLog {
     return this.#begin ?? this.#end;
   }
 
-  /** Whether the stream was emptied. Handlers without a position then start at its beginning instead of its end. */
+  /** Whether the stream was emptied. If so, handlers without a position start at the beginning of the stream instead of its end. */
   get wasEmptied(): boolean {
     return this.#forwarder.wasEmptied;
   }
