@@ -21,7 +21,7 @@ const ranks = [
   ['bin'],
 ];
 
-/** The only place that may import each package; a key ending in `/` is a folder. */
+/** For each package: the only places that may import it. A place that ends in `/` is a folder. */
 const homes: Record<string, string[]> = {
   hono: ['src/http/', 'src/monitor/', 'src/console/'],
   '@hono/node-server': ['src/http/', 'src/monitor/', 'src/console/'],

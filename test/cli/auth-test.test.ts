@@ -19,7 +19,7 @@ function mock(t: TestContext, ...args: string[]): Promise<Mock> {
 
 const alice = ['--username', 'alice', '--password', 'marker-secret'];
 
-test('auth-test has an exit code for each outcome, which svc mock auth produces', async (t) => {
+test('auth-test has an exit code for each outcome; svc mock auth produces these outcomes', async (t) => {
   const cwd = temporaryFolder(t);
   const cases: [string[], string[], number, RegExp][] = [
     [['--accept', 'alice:marker-secret'], [], 0, /authenticated 204/],
@@ -101,7 +101,7 @@ test('auth-test --json shows the account of the reply; --show-request masks secr
     /POST http:[\s\S]*X-Key: \*\*\*[\s\S]*"content": "\*\*\*"[\s\S]*"address": "2001:db8::1",\n {6}"port": 99,\n {6}"family": "IPv6"/,
   );
   await until('the mock printed both requests', () => stdout().split('-> 200').length === 3);
-  assert.equal(/marker/.test(shown.stdout + stdout()), false, 'no secret here, nor in what the mock prints');
+  assert.equal(/marker/.test(shown.stdout + stdout()), false, 'no secret is in the output of auth-test or of the mock');
 });
 
 test('--show-request --json adds the masked request as a member', async (t) => {

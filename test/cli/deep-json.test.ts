@@ -16,7 +16,7 @@ function lineOf(uuid: string, levels: number): string {
   return `${line.replace('"HERE"', levels === 0 ? 'null' : lists(levels))}\n`;
 }
 
-/** Creates a data folder with a journal of three events: one as nested as a reply of 64 levels, one nested deeper, and an ordinary one. */
+/** Creates a data folder with a journal of three events: one contains a reply of 64 levels, one is nested deeper, and one is ordinary. */
 function journal(t: TestContext): string {
   const folder = join(temporaryFolder(t), 'data');
   mkdirSync(join(folder, 'journal'), { recursive: true });

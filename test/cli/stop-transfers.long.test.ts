@@ -20,7 +20,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 const authorization = basicOf(testUser);
-/** The space of a file of this size is freed by another thread. */
+/** Large enough that another thread frees the space of a file of this size. */
 const piece = Buffer.alloc(5_000_000, 'p');
 const length = { 'content-length': String(2 * piece.length) };
 
@@ -77,7 +77,7 @@ function stall(url: string, method: string, target: string, headers: Record<stri
   });
 }
 
-/** Starts transfers of each kind, has them cut, and asserts which of their ends are in the journal. */
+/** Starts transfers of each kind, stops the service so that it cuts them, and asserts the events of their ends in the journal. */
 async function cutAll(t: TestContext, { shutdownTimeoutS, signals }: { shutdownTimeoutS: number; signals: 1 | 2 }): Promise<void> {
   const { running, plain, tls, sshPort, begin, events, home, cert } = await startServices(t, shutdownTimeoutS);
   await stall(plain, 'PUT', '/home/put1', length, piece);

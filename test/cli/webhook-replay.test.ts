@@ -55,7 +55,7 @@ test('selection by IDs, UUIDs, times and limit; --force also sends events that t
   }
 });
 
-test('--failed sends each event whose delivery failed, was discarded or never made; --json reports each delivery', async (t) => {
+test('--failed sends each event whose delivery failed, was discarded or was never made; --json reports each delivery', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500 }, { status: 503, headers: { 'retry-after': '1' } }, {}] });
   const cwd = project(t, crm(receiver.url));
   await uploadThen(t, cwd, ['1', '2', '3', '4'], () => until('each event was sent once', () => receiver.events().length === 4));

@@ -80,7 +80,8 @@ const row = (from: number, to: number) => Array.from({ length: to - from }, (_, 
 /**
  * The contract of a `DeliveryStore`, tested through the delivery engine.
  *
- * @param openOrSkip opens an empty store; returns undefined if it is not available here. Each `open` is a process after the previous one
+ * @param openOrSkip opens an empty store; returns undefined if it is not available here. Each call of `open`
+ * stands for a new process, after the previous one
  */
 export function deliveryStoreContract(
   name: string,
@@ -113,7 +114,7 @@ export function deliveryStoreContract(
       const owned = await acquire(...asked);
       if (!owned) return undefined;
       owners++;
-      // 0 gives the handler up, as if another node had asked for it.
+      // The result 0 gives the handler up, as if another node had asked for it.
       const keep = owned.keep.bind(owned);
       owned.keep = async (...told) => {
         await keep(...told);

@@ -126,7 +126,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await write(200, 500);
     await readOn(1);
     await write(10, 200_000);
-    // The reader is further behind than the memory reaches, and more is written meanwhile.
+    // The reader is further behind than the events in memory reach, and more events are written meanwhile.
     await write(130, 70_000);
     await readOn(3);
     await write(200, 500);
@@ -144,7 +144,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('positions are ordered, survive their text form, and can each start a reader', async (log) => {
+  contract('positions are ordered and stay the same if written as text and read again; a reader can start at each', async (log) => {
     const appended: LogPosition[] = [];
     for (let index = 0; index < 10; index++) appended.push((await log.appendDurable(testEvent(String(index)))) as LogPosition);
     const read = await readAll(log);

@@ -143,7 +143,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
   });
 }
 
-test('a grant ends by its expiry, its revocation, or the end of any grant that created it', () => {
+test('a grant ends by its expiry, its revocation, or the end of any grant that created it, directly or indirectly', () => {
   const root = tokenOf('alice');
   const child = tokenOf('alice', { parent: root.id });
   const known = new Map([root, child].map((grant) => [grant.id, grant]));

@@ -221,7 +221,7 @@ export function sessionsContract(
     assert.deepEqual(over, []);
   });
 
-  contract('a renewed session works with each of its credentials, and its holder sees the change', async (sessions) => {
+  contract('a renewed session has all its credentials, for requests that already found it and for later ones', async (sessions) => {
     const ids = [await sessions.create(loginOf('a')), await sessions.create(loginOf('a'))] as const;
     const [own, other] = [await sessions.find(ids[0]), await sessions.find(ids[1])];
     assert.ok(own && other);

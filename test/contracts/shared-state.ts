@@ -25,7 +25,7 @@ export function acceptedContract(
   name: string,
   open: (t: TestContext, lifetimeMs: number) => Promise<AcceptedCredentials | undefined>,
 ): void {
-  test(`${name}: accepted credentials are remembered for their time under a key that reveals nothing about them`, async (t) => {
+  test(`${name}: accepted credentials are remembered until their lifetime ends, under a key that reveals nothing about them`, async (t) => {
     const accepted = await open(t, 300);
     if (!accepted) return;
     const result: AuthResult = { outcome: 'authenticated', account: { home_folder_path: '/srv/a', group: null } };

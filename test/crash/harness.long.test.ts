@@ -28,7 +28,7 @@ class Promised {
   number = 0;
 }
 
-/** Size of an overwritten file: large enough to be killed half-way. */
+/** Size of an overwritten file: large enough that a kill can come in the middle of its upload. */
 const versionBytes = 400_000;
 
 /** Returns the content of one version of a file. */

@@ -161,7 +161,7 @@ function problemOf(found: Awaited<ReturnType<typeof recovered>>, trees: readonly
   return undefined;
 }
 
-test('a power cut may drop any unsynced data: answered changes and their events are there, and nothing is mixed', {
+test('if a power cut drops any unsynced data, answered changes and their events are still there, and nothing is mixed', {
   timeout: 7_000_000,
 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;

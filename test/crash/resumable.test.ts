@@ -63,7 +63,7 @@ test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds
   }
   for (const name of uploads) {
     assert.equal(told.get(`40017 /${name}`), 1, `40017 of ${name}`);
-    // If a client was killed before it got the URL of its upload, nothing is left of it, with an event, and the client began another.
+    // If a client was killed before it got the URL of its upload, the client began another one, and the first one failed, with an event.
     const [begun, failed] = [40021, 40022].map((id) => told.get(`${id} /${name}`) ?? 0) as [number, number];
     assert.ok(failed < begun, `${name}: ${begun} began, ${failed} failed`);
   }

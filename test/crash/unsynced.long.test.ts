@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 
-/** The event of a change: ID, `durable`, and the details of a failure. */
+/** An event of a change: its ID, and its member `durable`. */
 type Told = [id: number, durable: unknown];
 
 interface Planted {
@@ -269,7 +269,9 @@ test('SFTP: FAILURE says that the change was made, and no event reports a failur
   assert.deepEqual(readdirSync(home), []);
 });
 
-test('SFTP: the kept part of a lost upload may be lost in a power cut, and its event says so', { timeout: 60_000 }, async (t) => {
+test('SFTP: the kept part of an upload whose connection was lost may be lost in a power cut, and an event says so', {
+  timeout: 60_000,
+}, async (t) => {
   const services = { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0, partial_uploads: 'keep' } };
   const { sshPort, home, plant, events } = await startPlanted(t, { services });
   const { sftp, client } = await loginSftp(t, sshPort);

@@ -63,7 +63,7 @@ test('events are read in order, one JSON object per line, exactly as delivered',
   assert.deepEqual(Object.keys(JSON.parse(lines[0] ?? '').timestamp), ['timestamp', 'cwa_14051']);
 });
 
-test('a flush writes events that wait for the end of the turn of the event loop', async (t) => {
+test('a flush immediately writes events that would otherwise wait until the turn of the event loop ends', async (t) => {
   const folder = temporaryFolder(t);
   const log = open(folder);
   const events = [event('a'), event('b')];

@@ -86,7 +86,7 @@ test('a file that was changed a moment ago is not cached: a second change may ha
   assert.equal(look('b'), undefined);
 });
 
-test('a folder in the path that was replaced by a link is not followed', whereFilesAreKept, async (t) => {
+test('if a folder in the path was replaced by a symlink, the symlink is not followed', whereFilesAreKept, async (t) => {
   const { root, look, write } = cacheOf(t);
   const outside = temporaryFolder(t);
   for (const [swapped, aside] of [
@@ -115,7 +115,7 @@ test('a folder in the path that was replaced by a link is not followed', whereFi
 });
 
 test(
-  'files with a link in their path, large ones, and those outside the given roots are not served from memory',
+  'files with a symlink in their path, large ones, and those outside the given roots are not served from memory',
   whereFilesAreKept,
   (t) => {
     const { root, look, write, cache } = cacheOf(t);

@@ -6,7 +6,7 @@ import { RealRoots } from '../../src/files/disk/real-roots.ts';
 import { lockPath } from '../../src/files/locks/lock-guard.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a file has the same path for locks, even if it is reached through links', (t) => {
+test('a file has the same path for locks, even if it is reached through symlinks', (t) => {
   const folder = realpathSync(temporaryFolder(t));
   const home = join(folder, 'home');
   mkdirSync(join(home, 'sub'), { recursive: true });

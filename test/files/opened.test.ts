@@ -28,7 +28,7 @@ test('members of a folder are read whole, in turn, within the limit of memory', 
   });
 });
 
-test('links and items that are not files are not found, and nothing waits for them', onLinux, (t) => {
+test('symlinks and other items that are not files are not found, and nothing waits for them', onLinux, (t) => {
   const root = temporaryFolder(t);
   const outside = temporaryFolder(t);
   writeFileSync(join(outside, 'secret'), 'not for you');
@@ -49,7 +49,7 @@ test('links and items that are not files are not found, and nothing waits for th
   }
 });
 
-test('if a folder was moved away and replaced by a link, the original folder is read', onLinux, (t) => {
+test('if a folder was moved away and replaced by a symlink, the original folder is read', onLinux, (t) => {
   const root = temporaryFolder(t);
   const outside = temporaryFolder(t);
   mkdirSync(join(root, 'folder'));
@@ -64,7 +64,7 @@ test('if a folder was moved away and replaced by a link, the original folder is 
   assert.equal(target.toString(), 'inside');
 });
 
-test('a link cannot lead from a subset of the roots to the others, and a file can be a root', (t) => {
+test('a symlink cannot lead from a subset of the roots to the other roots, and a file can be a root', (t) => {
   const root = temporaryFolder(t);
   for (const folder of ['shared', 'private']) mkdirSync(join(root, folder));
   writeFileSync(join(root, 'private/key'), 'secret');

@@ -51,7 +51,7 @@ test('after a kill, a begun removal is finished with one event; unfinished delet
   const files = await withTrash(t, 'told', 'untold', 'moving', 'stays');
   const ids = Object.fromEntries((await files.files.trash.list()).map(({ path, id }) => [path, id]));
   const at = (path: string, end = '') => join(files.folder, `${ids[path]}${end}`);
-  // Killed after the claim; in one case after its event.
+  // Killed after a removal was claimed; in one case also after the event of the removal.
   renameSync(at('/told'), at('/told', '.age'));
   renameSync(at('/untold'), at('/untold', '.quota'));
   // Killed between the record and the rename of a deletion.

@@ -22,7 +22,7 @@ async function turnsDuring<T>(action: () => Promise<T>): Promise<{ result: T; tu
   return { result, turns };
 }
 
-test('other requests run while a tree with thousands of links is copied and compared', async (t) => {
+test('other requests run while a tree with thousands of symlinks is copied and compared', async (t) => {
   const folder = temporaryFolder(t);
   const source = join(folder, 'source');
   mkdirSync(join(source, 'below'), { recursive: true });

@@ -98,7 +98,7 @@ test('a process that slept before the rename finds nothing to rename after the u
   for (const name of [renameSync, linkSync]) assert.throws(() => name(contentPath, target), { code: 'ENOENT' });
   const after = String((await record())?.contentPath);
   assert.equal(readFileSync(after, 'utf8'), 'content');
-  // The same for an earlier upkeep that was suspended.
+  // An earlier upkeep that was suspended finds nothing, too.
   assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeAt(after))), false);
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });
@@ -127,7 +127,7 @@ for (const isJournalled of [false, true])
     );
   });
 
-test('killed after the event: nothing is reported again, even if the file is another one by now', async (t) => {
+test('killed after the event: nothing is reported again, even if another file has the name by now', async (t) => {
   const { id, contentPath, target, run, record, events, asked } = await killedAtItsEnd(t, true);
   unlinkSync(contentPath);
   writeFileSync(target, 'somebody else');

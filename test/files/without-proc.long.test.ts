@@ -10,7 +10,7 @@ if (isWithout) {
   test('there is no /proc', () => assert.equal(descriptorsNameFiles, false));
   await import('./file-cache.test.ts');
 } else
-  test('small files are cached, and links not followed, on Linux without /proc', (t) => {
+  test('small files are cached, and symlinks are not followed, on Linux without /proc', (t) => {
     const unshare = (...command: string[]) => {
       const { NODE_TEST_CONTEXT: _, ...env } = process.env;
       const args = ['--user', '--map-root-user', '--mount', ...command];

@@ -20,7 +20,7 @@ const opened: readonly [name: string, flags: number][] = [
   ['new', write | create],
 ];
 
-/** Times in whole seconds that the current clock cannot give. */
+/** The latest time that requests set, in whole seconds. The current clock gives only later times. */
 const latestTestS = 1_500_000_000;
 
 interface Request {
@@ -144,7 +144,7 @@ function testTime(seconds: number): number | 'now' {
   return seconds <= latestTestS ? seconds : 'now';
 }
 
-/** Sends the requests of a case, together or one by one. @returns everything that its client and others can see of the results */
+/** Sends the requests of a case, together or one by one. @returns all results that the client and others can see */
 async function outcome(t: TestContext, shared: TestFiles, requests: readonly Request[], isTogether: boolean): Promise<unknown> {
   for (const name of readdirSync(shared.home)) rmSync(join(shared.home, name));
   for (const name of ['f', 'old']) writeFileSync(join(shared.home, name), `old content of ${name} `.repeat(5));

@@ -87,7 +87,7 @@ function registerTests(): void {
     assert.deepEqual(readdirSync(folder), ['form', 'server-uuid']);
   });
 
-  test('a second server on the folder is refused with the process ID of the first, also through a link', (t) => {
+  test('a second server on the folder is refused with the process ID of the first, also through a symlink', (t) => {
     const base = temporaryFolder(t);
     const held = openDataFolder(join(base, 'data'));
     symlinkSync('data', join(base, 'link'));

@@ -88,7 +88,7 @@ test('late writes and closes of a node that slept with SFTP handles open never t
   assert.deepEqual(ends.get('/lost'), ['n0 30042', 'n1 30068']);
 });
 
-/** Returns the events of the ends of uploads with their nodes, by path. */
+/** Returns, for each path, the events with which uploads ended, and their nodes. */
 async function endsOfUploads(nodes: readonly NodeProcess[], folder: string): Promise<Map<string, string[]>> {
   for (const { running } of nodes) running.child.kill('SIGTERM');
   await Promise.all(nodes.map(({ running }) => running.ended));

@@ -37,7 +37,7 @@ async function startTwo(t: TestContext) {
     stored: (name: string) => readFileSync(join(home, name)),
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
     sizes: () => readdirSync(home).map((name) => statSync(join(home, name)).size),
-    /** Returns the events of the ends of uploads of both nodes, by path. */
+    /** Ends both nodes. Returns, for each path, the events with which uploads ended. */
     async told(): Promise<Map<string, string[]>> {
       for (const { running } of nodes) running.child.kill('SIGTERM');
       await Promise.all(nodes.map(({ running }) => running.ended));
@@ -95,7 +95,7 @@ const ways: Record<string, Way> = {
   },
 };
 
-/** The fate of the request at the sleeping node, or at the other node, meanwhile. */
+/** Events during the sleep: the client of the sleeping node goes on or is gone, or the client of the other node breaks off. */
 const fates = ['its client goes on', 'its client is gone', 'the other client breaks off'] as const;
 
 test('a node that slept while another one continued its uploads does not touch them when it wakes', {

@@ -84,7 +84,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
     assert.ok(ms < 8000, `${what} after ${ms} ms`);
   };
 
-  await t.test('a session: of the requests at the other node during its logout, none succeeds after the reply to the logout', async () => {
+  await t.test('a session: no request that is sent to the other node after the reply to the logout succeeds', async () => {
     for (let round = 0; round < rounds; round++) {
       const session = await here.login();
       let isOver = false;
@@ -157,7 +157,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
       const login = (node: Client) => node.login('bob', current, as);
       const sessions = [await login(here), await login(there)] as const;
       const next = [`chosen here, round ${round}`, `chosen there, round ${round}`] as const;
-      // The session that another change ends may be cut before the reply to its own change.
+      // The change that succeeds ends the other session, whose own request may then get no reply.
       const asked = [change(here, sessions[0], current, next[0]), change(there, sessions[1], current, next[1])];
       const answered = (await Promise.allSettled(asked)).map((reply) => (reply.status === 'fulfilled' ? reply.value.status : 0));
       const isGood = async (node: Client, password: string) =>

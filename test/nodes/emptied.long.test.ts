@@ -87,7 +87,7 @@ test('a node that was cut off while Redis was emptied asks for its lease before 
   await redis.command('FLUSHALL');
   const next = await asked(storeOn(near, 'b'));
   assert.ok(typeof next === 'object', 'no node is there to repeat the former lease');
-  // A lease is trusted without asking for less time than nodes wait after a loss (700 ms here, 2 s in a server).
+  // A node trusts its lease without asking again, but only for less time than nodes wait after a loss (700 ms here, 2 s in a server).
   lease.validUntilMs -= 1500;
   let isAnswered = false;
   const answer = owner.confirm(lease, undefined).finally(() => (isAnswered = true));

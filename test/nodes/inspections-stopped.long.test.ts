@@ -97,7 +97,7 @@ test('if a folder moves to inspected paths while a node is stopped before its re
   if (!stopped) return;
   const { home, slow, other, sftpPort, stopsAt } = stopped;
 
-  /** Each case begins at the slow node; the other node acts while that one is stopped. */
+  /** Each case begins at the slow node; the other node acts while the slow node is stopped. */
   const cases: Record<string, { begin: () => Promise<unknown>; at: RegExp; act: () => Promise<unknown> }> = {
     'an upload': {
       begin: () => slow.put('/home/to1/x', 'bad', { mayFail: true }),
@@ -181,7 +181,8 @@ test('if a folder moves to inspected paths while a node is stopped before its re
     await begun;
     assert.deepEqual(badShown(), [], name);
   }
-  // The trash records the path from which the file was taken, not the requested one.
+  // Two files are in the trash: the one that the other node's PUT replaced, and the one that the slow node deleted. For both, the trash
+  // records the path from which the file was taken, not the requested one.
   const kept = (await trashOf(other)).filter((item) => item.path.endsWith('first10'));
   for (const [index, { id }] of kept.entries()) await restore(other, id, `/in/back${index}`);
   assert.deepEqual(kept.map(({ path }) => path).sort(), ['/free10/first10', '/free10/first10']);

@@ -72,7 +72,7 @@ async function reached(url: string): Promise<string> {
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** Counts the events in the journals of a folder's nodes by their subject. */
+/** Counts the events with an ID in the journals of all nodes. @returns the number for each result of `aboutOf` */
 function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) => string): Map<string, number> {
   const counts = new Map<string, number>();
   for (const node of ['n0', 'n1', 'n2']) {

@@ -113,7 +113,7 @@ const figures = (value: number) => [
   { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value, labels: {} }] },
 ];
 
-/** Lets a process request the figures of all. @returns the sum of the figures in the reply */
+/** Lets a process request the figures of all processes. @returns the sum of the figures in the reply */
 async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number> {
   const before = process.replies.length;
   process.tell(['ask', 7, 'figures', undefined]);

@@ -17,7 +17,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const support = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support');
 
-test('a fault in a request ends only this request; others end the node, which is replaced, or the supervisor', async (t) => {
+test('a fault in a request ends only this request; other faults end the node, which is replaced, or the supervisor', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
   const svc = await startSupervised(t, 2, { services }, { env: { NODE_OPTIONS: `--require ${join(support, 'planted-faults.cjs')}` } });

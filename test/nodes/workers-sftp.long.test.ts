@@ -25,7 +25,7 @@ async function sftpPort(svc: TestSupervised): Promise<number> {
   return Number(port);
 }
 
-/** Starts a session at each of two nodes, and opens a file in each. @returns the sessions by the process ID of the node */
+/** Starts a session at each of two nodes, and opens a file in each session. @returns the sessions by the process ID of the node */
 async function sessionsOfTwo(t: Parameters<typeof loginSftp>[0], svc: TestSupervised, port: number) {
   const found = new Map<number, Awaited<ReturnType<typeof loginSftp>> & { handle: Buffer; name: string }>();
   for (let number = 0; found.size < 2; number++) {

@@ -50,7 +50,7 @@ test('after a purge, no new account gets the number of the old account, and with
   assert.match(stdout, /^svc\ngone\nsvc:.*nologin\n$/);
 });
 
-test('the scripts cope with a deleted configuration, other modes, an open umask, and links made by the account', (t) => {
+test('the scripts cope with a deleted configuration, other modes, an open umask, and symbolic and hard links made by the account', (t) => {
   const copy = unpacked(t);
   if (!copy) return;
   const rights = 'stat -c "%n %a %U %G" /etc/svc /etc/svc/svc.config.yaml /var/lib/svc /var/log/svc';

@@ -33,7 +33,7 @@ test('a file that is copied to its own end with two handles becomes twice as lon
   assert.deepEqual(readFileSync(join(home, 'f')), Buffer.alloc(6 * mebibyte, 'x'));
 });
 
-test('CLOSE of a handle waits for a copy from or to it, because its number can soon belong to another file', async (t) => {
+test('CLOSE of a handle waits for a copy from or to its file, because the descriptor number can soon belong to another file', async (t) => {
   const { client, home } = testSession(t);
   writeFileSync(join(home, 'source'), Buffer.alloc(64 * mebibyte, 'x'));
   writeFileSync(join(home, 'other'), Buffer.alloc(64 * mebibyte, 'y'));
@@ -41,7 +41,7 @@ test('CLOSE of a handle waits for a copy from or to it, because its number can s
     const source = await client.open('source', read);
     const target = await client.open(`target-${closesTarget}`, write | create);
     const copied = copyData(client, source, target, 0);
-    // The copy has begun, because this reply comes after the request of its first part.
+    // When this STAT is answered, the copy has begun: its first part was requested before.
     await client.stat('other');
     const closed = client.close(closesTarget ? target : source);
     // New files get the descriptor numbers of closed ones.

@@ -50,7 +50,7 @@ async function put(sftp: RawSftp, path: string, content: string): Promise<{ code
   return (await sftp.ask(packetTypes.close, (fields) => fields.bytes(handle))) as { code: number; message?: string };
 }
 
-/** Requests of `sftpDoors`, each with the content that it writes. */
+/** For each request of `sftpDoors`: creates a file in `d` with the given content. @returns the status */
 const doors: Record<string, (opened: TestSession, name: string, content: string) => Promise<number>> = {
   OPEN: async ({ client }, name, content) => (await put(client, `d/${name}`, content)).code,
   RENAME: ({ client, home }, name, content) => {

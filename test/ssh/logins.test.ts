@@ -48,7 +48,7 @@ test('OpenSSH logs in with a password, by keyboard-interactive and with keys; ba
   assert.equal(new Set(events.filter(({ data }) => data.request_id !== undefined).map(({ data }) => data.request_id)).size, 4);
 });
 
-test('RSA keys need SHA-2 and 2048 bits; SHA-1, other keys and keys of others are refused', async (t) => {
+test('RSA keys need SHA-2 and 2048 bits; SHA-1, shorter keys, and keys that the account does not have are refused', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const folder = temporaryFolder(t);
   const [rsa, short, ecdsa, stranger] = [
@@ -111,7 +111,7 @@ test('an agent with 50 keys has six attempts, which count once for a ban', async
   const server = await startSsh(t, {}, { server: { security_policy: { ban_after_failures: 2 } } });
   const keys = Array.from({ length: 50 }, (_, index) => makeKey(server.clientFolder, `key${index}`));
   const options = [...keys.map((key) => `IdentityFile=${key}`), `IdentityFile=${server.key}`, ...one('publickey')];
-  // OpenSSH offers the file named first before the others, and that is alice's own key. With the name bob it comes last.
+  // `openssh` names alice's own key before the others, so OpenSSH offers it first. For bob, all of the keys are wrong.
   const { output } = await server.openssh('ssh', ['bob@127.0.0.1', 'ls'], { options });
   assert.match(output, /Received disconnect|Connection closed|Too many/);
   const ended = dataOf(await server.events(), 30015)[0];

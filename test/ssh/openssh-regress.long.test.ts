@@ -25,7 +25,8 @@ function hasRegressScripts(t: TestContext): boolean {
  * Starts a server for the scripts that test OpenSSH's `sftp` and `scp`.
  *
  * @param data content of the file that they copy
- * @param permissions permissions of additional accounts, for scripts that start `sftp-server` with options; by these options (`-R`)
+ * @param permissions for each list of options (such as `-R`) with which scripts start `sftp-server`: the permissions of the account that
+ *   stands for such a server
  * @returns a function that runs a script and returns the failures
  */
 async function startRegress(
@@ -44,7 +45,7 @@ async function startRegress(
   mkdirSync(join(server.home, obj), { recursive: true });
   symlinkSync(join(server.home, obj), obj);
   for (const name of ['ssh-ed25519', 'ssh-ed25519.pub']) copyFileSync(join(keys, name), join(obj, name));
-  // They copy files that match `/bin/l*` on either side, and also compare files in their working directory.
+  // The scripts copy files that match `/bin/l*` on either side, and also compare files in their working directory.
   const bin = join(server.home, 'bin');
   mkdirSync(bin);
   for (const name of ['ln', 'ls']) copyFileSync(join('/bin', name), join(bin, name));
@@ -90,7 +91,7 @@ async function startRegress(
 }
 
 // The omitted scripts test features of other servers: options of OpenSSH (sftp-chroot), or of ssh.com (ssh-com-sftp).
-test('the tests of OpenSSH for sftp find only that links are not supported', async (t) => {
+test('the tests of OpenSSH for sftp find only that symbolic and hard links are not supported', async (t) => {
   if (!hasRegressScripts(t)) return;
   const run = await startRegress(t, randomBytes(4_000));
   const noLinks = ['missing file after ln', 'created file is not equal after ln', 'missing file after ln -s'];
@@ -104,7 +105,7 @@ test('the tests of OpenSSH for sftp and scp pass with a file that needs many req
   for (const script of ['sftp.sh', 'sftp-glob.sh', 'scp.sh', 'scp3.sh', 'scp-uri.sh']) assert.deepEqual(await run(script), [], script);
 });
 
-/** The permissions that SFTP requests need, with the requests that need them together. */
+/** For each permission: the requests that need it, in the names of OpenSSH. */
 const rights: Record<string, string[]> = {
   'allow-read': ['open', 'read'],
   'allow-write': ['open', 'write'],
@@ -116,7 +117,7 @@ const rights: Record<string, string[]> = {
   'allow-rename': ['rename'],
 };
 
-test('the tests of OpenSSH for permissions pass, except those for links and for requests that share a permission', async (t) => {
+test('the tests of OpenSSH for permissions pass, except those for symbolic and hard links and for requests that share a permission', async (t) => {
   if (!hasRegressScripts(t)) return;
   const permissions: Record<string, string[]> = {};
   const allow = (options: string, isAllowed: (right: string, requests: readonly string[]) => boolean) => {
@@ -129,7 +130,7 @@ test('the tests of OpenSSH for permissions pass, except those for links and for 
       allow(`-p${only}`, (_right, requests) => requests.every((request) => only.split(',').includes(request)));
   }
   const run = await startRegress(t, randomBytes(4_000), permissions);
-  // Links are not supported. A visible file also shows attributes and space, and the permission to list covers both requests.
+  // Symbolic and hard links are not supported. A visible file also shows attributes and space, and the permission to list covers both requests.
   const ofNoRight = /symlink|hardlink|lstat|statvfs|^no whitelist (opendir|readdir) succeeded$/;
   const complaints = await run('sftp-perm.sh');
   assert.ok(complaints.includes('plain symlink failed'), 'the script ran');

@@ -63,13 +63,13 @@ async function addressAfter(
   return session?.address;
 }
 
-test('behind HAProxy: only the guessing client is banned, its own PROXY header is ignored, and health checks do not count', async (t) => {
+test('behind HAProxy: only the guessing client is banned, clients with a PROXY header cannot log in, health checks do not count', async (t) => {
   if (!hasProgram(t, 'haproxy')) return;
   const security = { security_policy: { ban_after_failures: 2, ban_seconds: 60 } };
   const server = await startSsh(t, { proxy_protocol: true, login_grace_time: 2 }, { server: security });
   const port = await startHaproxy(t, server);
   assert.equal(await addressAfter(t, server, '', port), '127.0.0.1');
-  assert.equal(await addressAfter(t, server, header(), port), undefined, 'the header of a client behind that of the proxy');
+  assert.equal(await addressAfter(t, server, header(), port), undefined, 'a header of the client, after the header of the proxy');
   assert.equal(await addressAfter(t, server, 'PROXY TCP4 192.0.2.7 127.0.0.1 1 22\r\n', port), undefined);
   for (const guess of ['marker-wrong-1', 'marker-wrong-2']) {
     const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.9' });
@@ -91,7 +91,7 @@ test('a malformed, cut, endless or unsupported header ends the connection; one f
   const server = await startSsh(t, { proxy_protocol: true, login_grace_time: 1, maximum_unauthenticated_connections: 20 });
   const refused: Record<string, Buffer | string> = {
     'version 1': 'PROXY TCP4 192.0.2.7 127.0.0.1 12345 22\r\n',
-    'version 1 of version 2': header({ command: 0x11 }),
+    'the signature of version 2 with version number 1': header({ command: 0x11 }),
     'an unknown command': header({ command: 0x22 }),
     'a length beyond the limit': header({ length: 65_535 }),
     'addresses that are not there': header({ length: 216 }),

@@ -16,7 +16,7 @@ function faultOf(blob: Buffer, algorithm = 'ssh-rsa'): string | undefined {
   return keyFault({ algorithm, blob, hash: algorithm === 'ssh-rsa' ? 'sha256' : undefined, signature: undefined, signed: undefined });
 }
 
-test('RSA keys with another encoding or invalid values are refused before any method is asked', () => {
+test('RSA keys in a form that is not canonical, or with invalid values, are refused before any method is asked', () => {
   assert.equal(faultOf(rsa(exponent, modulus)), undefined);
   const zero = Buffer.alloc(1);
   const one = Buffer.from([1]);
@@ -32,7 +32,7 @@ test('RSA keys with another encoding or invalid values are refused before any me
     'an even exponent': rsa(Buffer.from([4]), modulus),
     'an even modulus': rsa(exponent, Buffer.concat([modulus.subarray(0, -1), zero])),
     'a key of another type': Buffer.concat([sshString('ssh-dss'), sshString(exponent), sshString(modulus)]),
-    'a modulus without end': rsa(exponent, Buffer.concat([one, Buffer.alloc(4096, 1)])),
+    'a modulus above the maximum length': rsa(exponent, Buffer.concat([one, Buffer.alloc(4096, 1)])),
     nothing: Buffer.alloc(0),
     'a length beyond the end': Buffer.from([0, 0, 0, 7, 1]),
   };

@@ -295,7 +295,7 @@ test('paths: `..` stops at the root, names that are not UTF-8 are bad messages, 
   );
 });
 
-test('links that lead outside count as absent', async (t) => {
+test('symlinks that lead outside count as absent', async (t) => {
   const { client, home } = testSession(t);
   symlinkSync('/etc/passwd', join(home, 'out'));
   symlinkSync('/etc', join(home, 'etc'));

@@ -20,7 +20,7 @@ function stateOf(folder: string): unknown {
 
 for (const copyLimitBytes of [1_000_000, 0]) {
   const how = copyLimitBytes === 0 ? ', files written in place' : '';
-  test(`a folder that is replaced by a link while SFTP requests run never leads outside${how}`, async (t) => {
+  test(`a folder that is replaced by a symlink while SFTP requests run never leads outside${how}`, async (t) => {
     const { client, home, events } = testSession(t, { copy_on_resume_limit: copyLimitBytes });
     const [folder, outside] = [join(home, 'd'), temporaryFolder(t)];
     for (const [where, content] of [
