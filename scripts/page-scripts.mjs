@@ -18,7 +18,7 @@ const commonOptions = {
 };
 
 /**
- * @param {string} main path of the entry module of the first script
+ * @param {string} main path of the entry module, from which `page.js` is built
  * @param {import('esbuild').Plugin[]} plugins for imports that are not JavaScript
  * @returns the scripts by file name, which import each other by relative path, and esbuild's lists of inputs: one for all scripts together,
  *   and one for each script
@@ -96,7 +96,7 @@ async function exportsOf(paths) {
 /**
  * Checks that exported names are unique. If two modules export the same name, `page.js` exports neither, and a part that imports this name
  * cannot start.
- * @param modules exported names by module path, for the modules of the first script that parts use
+ * @param modules exported names by module path, for the modules in `page.js` that parts use
  */
 function assertExported(files, exports, modules) {
   const owners = new Map();

@@ -256,8 +256,8 @@ function ownProcessOf(path) {
 }
 
 /**
- * Returns whether a process ended in the middle of a file. In this case, node:test reports the script of the process as failed, or no
- * process has run the file.
+ * Returns whether a file did not run to its end. Either its process ended in the middle of the file, so that node:test reports the script
+ * of this process as failed, or no process has begun the file.
  */
 function endedWith(path) {
   const own = ownProcess.get(path);

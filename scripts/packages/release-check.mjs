@@ -1,8 +1,8 @@
 // `npm run release:check`: creates a release in dist/release/: script, npm tarball, binaries, Debian packages, SBOMs, VEX, provenance,
 // SHA256SUMS and its signature. It builds the files twice, from two fresh clones of the commit. It fails if the bytes of the two builds
-// differ, if a file is missing, or if a known vulnerability was not assessed. At the end it prints the steps that only a person can do. The
-// compared binaries have no code cache, because the bytes of V8's code cache differ in each build. The released binary of this platform
-// has one.
+// differ, if a file is missing, or if a high or critical vulnerability was not assessed. At the end it prints the steps that only a person
+// can do. The compared binaries have no code cache, because the bytes of V8's code cache differ in each build. The released binary of this
+// platform has one.
 //   SVC_RELEASE_KEY=FILE node scripts/packages/release-check.mjs [--without-binaries]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

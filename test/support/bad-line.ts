@@ -20,7 +20,7 @@ interface Fault {
   delayMs: number;
 }
 
-/** A proxy to a server on which connections fail. */
+/** A proxy to a server. It makes connections fail. */
 export interface BadLine {
   url: string;
   /** The faults that have happened so far. */
@@ -96,7 +96,10 @@ function carry(client: Socket, server: Socket, fault: Fault | undefined, onFault
   void pass(server, client, delayMs, down);
 }
 
-/** Passes on data, and then the end. For each piece, `look` returns the part to pass on, or undefined if it has ended the connection. */
+/**
+ * Passes on the data of a connection, and then its end. For each piece, `look` returns the part to pass on, or undefined if `look` itself
+ * has ended the connection.
+ */
 async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buffer) => Buffer | undefined): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) {

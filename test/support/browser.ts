@@ -27,7 +27,10 @@ export interface BrowserOptions
   expectedErrors?: RegExp;
 }
 
-/** A page for one test. Console errors, uncaught errors and violations of the policy make the test fail at its end. */
+/**
+ * A page for one test. Console errors, uncaught errors, and violations of the page's content security policy make the test fail
+ * at its end.
+ */
 export interface TestPage extends Page {
   /** The problems of the page so far. */
   problems: string[];

@@ -11,7 +11,7 @@ async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Ta
     if ((await wanted.and(page.locator(':focus')).count()) > 0) return;
     await page.keyboard.press(key);
   }
-  assert.fail(`${key} never comes to ${wanted}`);
+  assert.fail(`${key} never reaches ${wanted}`);
 }
 
 /** Logs in. The page first sets the focus to the user name; text that is typed earlier would be lost. */

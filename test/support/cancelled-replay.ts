@@ -41,7 +41,7 @@ export async function cancelWhileSending(t: TestContext, events: number): Promis
   await receiver.received(answered + atOnce + 1);
   receiver.release();
   assert.equal((await test).json().outcome, 'delivered', 'the service continues');
-  assert.equal(receiver.requests.length, answered + atOnce + 1, 'nothing of the others was sent');
+  assert.equal(receiver.requests.length, answered + atOnce + 1, 'no further event was sent');
 }
 
 /** Causes events with ID 40039. */

@@ -142,8 +142,8 @@ export class Client {
 }
 
 /**
- * Number of characters of a reply that are searched for secrets, because longer replies are files of a test. Request bodies that are longer
- * are not searched for secrets to learn.
+ * Maximum number of characters of a reply that are searched for secrets; longer replies are files of a test. Secrets are not learned from
+ * longer request bodies.
  */
 const maxVisited = 64 * 1024;
 

@@ -59,8 +59,8 @@ export function completeDraft(client: Client, url: string, headers: Record<strin
 }
 
 /**
- * All HTTP requests that create a file, store the content `new` under a name, or begin such an upload. `/spare` is a file that only MOVE
- * removes.
+ * All HTTP requests that create a file or store the content `new` under a name, and those that begin an upload of this content. `/spare` is
+ * a file that only MOVE removes.
  */
 export const httpDoors: Readonly<Record<string, (client: Client, at: DoorTarget) => Promise<TestReply>>> = {
   PUT: (client, at) => client.send('PUT', urlOf(pathOf(at)), { body: 'new', headers: at.headers ?? {} }),

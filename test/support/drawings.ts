@@ -27,7 +27,7 @@ const attacks: Record<string, string> = {
   'copies of copies': svg(
     `<defs><g id="l0">${rect}</g>${levels((level, inner) => `<g id="l${level}">${tenTimes(`<use href="#${inner}"/>`)}</g>`)}</defs><use href="#l9"/>`,
   ),
-  'copies by the old link, with escapes': svg(
+  'copies by xlink, with escapes': svg(
     `<defs><g id="l0">${rect}</g>${levels((level, inner) => `<symbol id="l${level}">${tenTimes(`<use xlink:href="x.svg?inline#%6c${inner.slice(1)}"/>`)}</symbol>`)}</defs><use href="#l9"/>`,
   ),
   'copies by an animation': svg(
@@ -52,26 +52,24 @@ const attacks: Record<string, string> = {
   'masks in masks': svg(
     `${levels((level, inner) => `<mask id="l${level}">${tenTimes(`<rect width="9" height="9" mask="url(#${inner})"/>`)}</mask>`)}<rect width="90" height="90" mask="url(#l9)"/>`,
   ),
-  'a pattern for each of many': svg(
+  'a pattern for each of many shapes': svg(
     `<pattern id="p" width="9" height="9">${many(rect, 2000)}</pattern><g fill="url(#p)">${many('<rect width="90" height="90"/>', 2000)}</g>`,
   ),
-  'marks on all points': svg(`<marker id="m">${many(rect, 1000)}</marker><path marker-mid="url(#m)" d="M0 0${many('l1 1', 20_000)}"/>`),
-  'filters without end': svg(
+  'markers on all points': svg(`<marker id="m">${many(rect, 1000)}</marker><path marker-mid="url(#m)" d="M0 0${many('l1 1', 20_000)}"/>`),
+  'a filter of 300 steps': svg(
     `<filter id="f" x="-99999" y="-99999" width="999999" height="999999">${many('<feGaussianBlur stdDeviation="999"/>', 300)}</filter><rect width="90" height="90" filter="url(#f)"/>`,
   ),
-  'a filter for each': svg(`<style>rect{filter:blur(99px) drop-shadow(0 0 99px red)}</style>${many(rect, 1000)}`),
-  'a dear filter': svg(
+  'a filter for each of many shapes': svg(`<style>rect{filter:blur(99px) drop-shadow(0 0 99px red)}</style>${many(rect, 1000)}`),
+  'a filter with expensive steps': svg(
     `<filter id="f"><feTurbulence numOctaves="9999" baseFrequency="0.9"/><feConvolveMatrix order="500"/></filter><rect width="90" height="90" filter="url(#f)"/>`,
   ),
-  'a drawing inside': svg(`<image width="9" height="9" href="data:image/svg+xml;base64,${base64(svg(rect))}"/>`),
-  'a drawing inside, by a style': svg(
+  'an embedded drawing': svg(`<image width="9" height="9" href="data:image/svg+xml;base64,${base64(svg(rect))}"/>`),
+  'an embedded drawing, by a style': svg(
     `<foreignObject width="90" height="90"><div xmlns="http://www.w3.org/1999/xhtml" style="background:url('data:image/svg+xml;base64,${base64(svg(rect))}')">x</div></foreignObject>`,
   ),
-  'a picture of too many pixels inside': svg(
-    `<image width="9" height="9" href="data:image/png;base64,${base64(pngHead(30_000, 30_000))}"/>`,
-  ),
-  'a style from elsewhere': `<?xml-stylesheet href="data:text/css,*{filter:blur(99px)}"?>${svg(rect)}`,
-  'a style that is imported': svg(`<style>@import "data:text/css,*{filter:blur(99px)}";</style>${rect}`),
+  'an embedded picture of huge size': svg(`<image width="9" height="9" href="data:image/png;base64,${base64(pngHead(30_000, 30_000))}"/>`),
+  'a style sheet that is linked': `<?xml-stylesheet href="data:text/css,*{filter:blur(99px)}"?>${svg(rect)}`,
+  'a style sheet that is imported': svg(`<style>@import "data:text/css,*{filter:blur(99px)}";</style>${rect}`),
   'HTML of many elements': svg(
     `<foreignObject width="90" height="90"><div xmlns="http://www.w3.org/1999/xhtml">${many('<p>x</p>', 20_000)}</div></foreignObject>`,
   ),
@@ -93,11 +91,11 @@ const drawable: Record<string, string> = {
   'words as draw.io writes them': svg(
     `<switch><foreignObject width="90" height="90"><div xmlns="http://www.w3.org/1999/xhtml" style="display:flex"><div>Step</div></div></foreignObject><text>Step</text></switch>`,
   ),
-  'what is elsewhere': svg(
+  'links to other files': svg(
     `<image width="9" height="9" href="https://example.com/a.png"/><image width="9" height="9" href="/home/owned.png"/><use href="https://example.com/a.svg#a"/><a href="#top">${rect}</a><script href="/home/owned.js"/>`,
     'id="top" onload="owned()" width="99999999" height="99999999"',
   ),
-  'a picture inside': svg(`<image width="9" height="9" href="data:image/png;base64,${base64(pngHead(30, 30))}"/>`),
+  'an embedded picture': svg(`<image width="9" height="9" href="data:image/png;base64,${base64(pngHead(30, 30))}"/>`),
 };
 
 /** Asserts that the viewer and a document show harmless drawings, but none that are too expensive for a browser. */

@@ -24,7 +24,10 @@ export function contentOf(name: string, bytes: number): Buffer {
   return createHash('shake256', { outputLength: bytes }).update(name).digest();
 }
 
-/** Thrown if there is no reply, or if the reply does not decide about the request. The client then tries again, later or at another node. */
+/**
+ * Thrown if there is no reply, or if the reply does not say whether the request was executed. The client then tries again, later or at
+ * another node.
+ */
 class NotNow extends Error {}
 
 /** A client that works on its own files at several nodes, even if nodes fail, and records the replies about each file. */
@@ -74,8 +77,8 @@ abstract class FaultedClient {
   protected note(name: string, content: Buffer, fate: Fate): void {
     this.told.set(name, { fate, content });
     const path = join(this.home, name);
-    if (fate === 'done') assert.ok(readFileSync(path).equals(content), `${name}: what was answered is not there`);
-    if (fate === 'refused') assert.equal(existsSync(path), false, `${name}: what was refused is there`);
+    if (fate === 'done') assert.ok(readFileSync(path).equals(content), `${name}: its upload succeeded, but its content is missing`);
+    if (fate === 'refused') assert.equal(existsSync(path), false, `${name}: its upload was refused, but the file exists`);
   }
 
   /** Sends a request with its body in two parts, so that a fault may happen in between. @throws NotNow if there is no reply */
@@ -143,13 +146,13 @@ export class ChangingClient extends FaultedClient {
     this.told.delete(name);
     if (renamed === 'unknown') return;
     this.gone.add(name);
-    assert.equal(existsSync(join(this.home, name)), false, `${name}: it was renamed`);
+    assert.equal(existsSync(join(this.home, name)), false, `${name}: it was renamed, but the old name still exists`);
     const removed = await this.change('DELETE', `/home/${moved}`, {});
     if (removed === 'refused') return this.note(moved, second, 'done');
     this.told.delete(moved);
     if (removed === 'unknown') return;
     this.gone.add(moved);
-    assert.equal(existsSync(join(this.home, moved)), false, `${moved}: it was removed`);
+    assert.equal(existsSync(join(this.home, moved)), false, `${moved}: it was removed, but it still exists`);
   }
 }
 
@@ -181,7 +184,7 @@ export class DigestClient extends FaultedClient {
         if (!(error instanceof NotNow)) throw error;
         // Without its URL, the client cannot continue the upload.
         if (state.url === '') return;
-        assert.ok(performance.now() < endMs, `${name}: it came to no end in three minutes: ${error.message}`);
+        assert.ok(performance.now() < endMs, `${name}: the upload did not end within three minutes: ${error.message}`);
         await sleep(50);
       }
     }
@@ -208,7 +211,7 @@ export class DigestClient extends FaultedClient {
     }
     assert.ok([200, 204].includes(head.status), `${name}: HEAD ${head.status}`);
     const offset = Number(head.headers['upload-offset']);
-    assert.ok(offset >= state.toldBytes, `${name}: ${offset} bytes are there, ${state.toldBytes} were told`);
+    assert.ok(offset >= state.toldBytes, `${name}: the offset is ${offset}, but it was ${state.toldBytes} before`);
     state.toldBytes = offset;
     if (isTus ? offset === content.length : head.headers['upload-complete'] === '?1') return true;
     for (let at = offset; at < content.length; ) {
@@ -294,7 +297,7 @@ export class SftpFaultedClient extends FaultedClient {
     assert.ok(closed.kind === 'status');
     const isDone = closed.code === statusCodes.ok || /^Done, but not safe on disk/.test(String(closed.message));
     this.#count(`SFTP ${closed.code} ${isWritten ? '' : 'not written'}`);
-    if (isDone) assert.ok(isWritten, `${name}: it was closed without its content`);
+    if (isDone) assert.ok(isWritten, `${name}: CLOSE succeeded, but a WRITE failed`);
     return isDone ? 'done' : 'refused';
   }
 

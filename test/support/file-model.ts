@@ -108,7 +108,7 @@ export class FileModel {
     }
   }
 
-  /** A folder command answers 200, or 422 for any fault. If the folder does not exist, clients with a right to it get 404. */
+  /** A folder command answers 200, or 422 for any fault. If the folder does not exist, clients that have any right for its path get 404. */
   #asCommand({ account, path }: Operation, action: () => Expected): Expected {
     const folder = parentOf(path);
     const rights = allRights.filter((right) => right !== 'rename');

@@ -186,7 +186,7 @@ export class ForwardedNode {
       quietRounds = isDone ? quietRounds + 1 : 0;
       if (quietRounds === 10) return;
     }
-    assert.fail('it was not drained');
+    assert.fail('not all events were forwarded');
   }
 
   /** Asserts that every event is in the stream once and in order. Delivered events may be missing if Redis lost them. */

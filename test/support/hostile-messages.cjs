@@ -1,5 +1,5 @@
-// Loaded into the supervisor and the nodes by --require. Before each message between them, it sends hostile messages, which must have no
-// effect.
+// Loaded into the supervisor and the nodes by --require. Makes them send hostile messages, which must have no effect, before each of their
+// messages to each other.
 const childProcess = require('node:child_process');
 
 const long = 'x'.repeat(1_000_000);

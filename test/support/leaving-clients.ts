@@ -42,20 +42,20 @@ const command = '{"commands":[{"command":"create-folder","target":"FILE"}]}';
 
 /** Requests that together cover every place where the service waits. `FILE` is replaced by a unique name. */
 const requests: Record<string, Leaving> = {
-  'a PUT that comes to its end': { method: 'PUT', path: '/home/FILE', ...whole('hello') },
-  'a PUT in the middle': { method: 'PUT', path: '/home/FILE', body: 'hello', announced: 100_000 },
-  'a chunked PUT in the middle': { method: 'PUT', path: '/home/FILE', body: 'hello' },
+  'a PUT with its whole body': { method: 'PUT', path: '/home/FILE', ...whole('hello') },
+  'a PUT with a part of its body': { method: 'PUT', path: '/home/FILE', body: 'hello', announced: 100_000 },
+  'a chunked PUT with a part of its body': { method: 'PUT', path: '/home/FILE', body: 'hello' },
   'a PUT over a file': { method: 'PUT', path: '/home/large', body: 'hello', announced: 1000 },
-  'a form that comes to its end': { method: 'POST', path: '/home/', headers: multipart, ...whole(form('\r\n--b--\r\n')) },
-  'a form in the middle': { method: 'POST', path: '/home/', headers: multipart, body: form(''), announced: 100_000 },
-  'a form whose action has not come': {
+  'a form with its whole body': { method: 'POST', path: '/home/', headers: multipart, ...whole(form('\r\n--b--\r\n')) },
+  'a form with a part of its body': { method: 'POST', path: '/home/', headers: multipart, body: form(''), announced: 100_000 },
+  'a form with a part of its body, without the action': {
     method: 'POST',
     path: '/home/',
     headers: multipart,
     body: form('').slice(form('').indexOf('--b', 5)),
     announced: 100_000,
   },
-  'an URL-encoded form in the middle': {
+  'a URL-encoded form with a part of its body': {
     method: 'POST',
     path: '/home/',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -63,11 +63,17 @@ const requests: Record<string, Leaving> = {
     announced: 1000,
   },
   'a command': { method: 'POST', path: '/home/', headers: { 'content-type': 'application/json' }, ...whole(command) },
-  'a command in the middle': { method: 'POST', path: '/home/', headers: { 'content-type': 'application/json' }, body: '{', announced: 99 },
+  'a command with a part of its body': {
+    method: 'POST',
+    path: '/home/',
+    headers: { 'content-type': 'application/json' },
+    body: '{',
+    announced: 99,
+  },
   'a PROPFIND': { method: 'PROPFIND', path: '/home/many/', headers: { depth: '1' }, ...whole(propfind) },
-  'a PROPFIND in the middle': { method: 'PROPFIND', path: '/home/', headers: { depth: '1' }, body: '<', announced: 99 },
-  'a LOCK in the middle': { method: 'LOCK', path: '/home/FILE', body: '<', announced: 99 },
-  'a PROPPATCH in the middle': { method: 'PROPPATCH', path: '/home/large', body: '<', announced: 99 },
+  'a PROPFIND with a part of its body': { method: 'PROPFIND', path: '/home/', headers: { depth: '1' }, body: '<', announced: 99 },
+  'a LOCK with a part of its body': { method: 'LOCK', path: '/home/FILE', body: '<', announced: 99 },
+  'a PROPPATCH with a part of its body': { method: 'PROPPATCH', path: '/home/large', body: '<', announced: 99 },
   'a GET of a small file': { method: 'GET', path: '/home/small' },
   'a GET of a large file': { method: 'GET', path: '/home/large' },
   'a GET of ranges': { method: 'GET', path: '/home/large', headers: { range: 'bytes=0-99, 1000000-9000000' } },

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-// Runs in a separate thread, so that it can swap between any two system calls of the service.
+// Runs in a separate thread, so that a swap can happen between any two system calls of the service.
 const swap = `
 const { renameSync, symlinkSync, unlinkSync } = require('node:fs');
 const { folder, aside, outside, durationMs } = require('node:worker_threads').workerData;
@@ -13,20 +13,20 @@ while (Date.now() < end) {
 }
 `;
 
-/** The folder and the link that are swapped. */
+/** The folder and the symlink that are swapped. */
 export interface Swapping {
   folder: string;
-  /** Path of the folder while the link has the folder's name. */
+  /** Path of the folder while the symlink has the folder's name. */
   aside: string;
-  /** Target of the link. */
+  /** Target of the symlink. */
   outside: string;
   durationMs: number;
 }
 
 /**
- * Swaps a folder and a link that leads outside as fast as possible, for some time.
+ * For some time, swaps a folder and a symlink that leads outside, as fast as possible.
  *
- * @returns a function that returns whether it is still swapping
+ * @returns a function that returns whether they are still being swapped
  */
 export function swapForLink(swapping: Swapping): () => boolean {
   let isSwapping = true;

@@ -36,7 +36,7 @@ export function machineCopy(t: TestContext, folder: string): MachineCopy | undef
   return undefined;
 }
 
-/** Returns the files and links in the changes of an overlay. Deleted files are left out: a device represents each of them there. */
+/** Returns the changed files and symlinks of an overlay. Deleted files, each of which the overlay represents by a device, are left out. */
 function filesBelow(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   const names = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink()).map(({ parentPath, name }) => join(parentPath, name));

@@ -145,7 +145,7 @@ async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, ses
   // Secrets that the service sends to others must be in its memory, and so in the snapshot. Therefore the snapshot is removed before the
   // search at the end of the test.
   rmSync(snapshots, { recursive: true });
-  assert.ok(heap.includes('SVC_HTTP_SESSION'), 'the heap has texts');
+  assert.ok(heap.includes('SVC_HTTP_SESSION'), 'the snapshot of the heap contains texts');
   assertNoSecret(heap, 'the heap', [secrets.password, secrets.nextPassword, secrets.wrongPassword]);
   for (const session of sessions) assert.equal(heap.includes(session), false, 'the heap shows a session');
 }

@@ -43,7 +43,8 @@ export async function assertStop(t: TestContext, kind: 'term' | 'twice' | 'group
   await until('nobody is left', () => !pids.some(isRunning));
   if (kind === 'twice') return;
   const ids = (await svc.events()).map(({ id }) => Number(id));
-  for (const id of [20001, 20076, 20181, 20002, 20078]) assert.equal(ids.filter((other) => other === id).length, 2, `${id} of each node`);
+  for (const id of [20001, 20076, 20181, 20002, 20078])
+    assert.equal(ids.filter((other) => other === id).length, 2, `event ${id} of each node`);
   assert.equal(ids.filter((id) => id === 40039).length, 1);
   assert.equal(existsSync(join(svc.dataFolder, 'svc.pid')), false);
 }

@@ -18,7 +18,7 @@ export interface TestNode extends Client {
   stop(): Promise<boolean>;
 }
 
-/** Starts a node with a Redis. It has its own data folder, and shares the accounts' files with the other nodes of the folder. */
+/** Starts a node that uses a Redis. The node has its own data folder, and shares the accounts' files with other nodes of `folder`. */
 export async function startNode(
   t: TestContext,
   folder: string,

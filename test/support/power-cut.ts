@@ -16,7 +16,7 @@ export interface Change {
   kind: { inode: Inode; offset: number; bytes: Buffer } | { inode: Inode; size: number } | { entries: Entry[]; unsynced: Set<Inode> };
 }
 
-/** A name in a folder that is created, changed or (without `inode`) removed. */
+/** A name that is created, changed or (without `inode`) removed in a folder. */
 interface Entry {
   folder: Inode;
   name: string;

@@ -163,7 +163,7 @@ async function viaCli(folder: string, args: string[], line: string): Promise<str
   return output;
 }
 
-/** Time in milliseconds in which the links of a test notice a change, because they check every half second. */
+/** Time in milliseconds within which the connections of a test to Redis notice a change, because they check every half second. */
 const settleMs = 700;
 
 /** Opens a link to a Redis, which is closed with the test. @param settleMs time that nodes wait for each other after a loss */

@@ -56,7 +56,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
       const client = { port: Number(port), isOver: () => isOver, onConfirmed: resolve };
       uploading = [...versions].map(([name, of]) => overwrite(t, client, name, of));
     });
-    // The time is counted from the first complete upload, so the kill comes at a different moment of an upload each time.
+    // The time begins with the first complete upload, and is different in each round, so that the kill meets uploads at different moments.
     await sleep((round * 137) % 700);
     isOver = true;
     server.child.kill('SIGKILL');
@@ -85,7 +85,7 @@ function assertWhole(folder: string, versions: ReadonlyMap<string, Versions>, wh
     }
     const found = readFileSync(path);
     const isOne = found.equals(contentOf(name, of.begun)) || found.equals(contentOf(name, of.last));
-    assert.ok(isOne, `${when}: ${name} is neither the old nor the new one`);
+    assert.ok(isOne, `${when}: ${name} has neither the old nor the new content`);
     of.last = found.equals(contentOf(name, of.begun)) ? of.begun : of.last;
   }
 }

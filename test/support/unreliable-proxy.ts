@@ -10,7 +10,7 @@ export type Trouble =
   /** The server receives the whole request, but its reply is lost. */
   | { swallowsReply: true };
 
-/** A proxy to a server on which PATCH requests fail. */
+/** A proxy to a server. It makes PATCH requests fail. */
 export interface UnreliableProxy {
   url: string;
   /** The faults of the next PATCH requests, in order. Later requests pass. */

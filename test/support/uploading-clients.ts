@@ -96,7 +96,7 @@ export class AttentiveClient extends UploadingClient {
     const head = await soon(client.send('HEAD', state.url));
     assert.equal(head.status, 204, head.text);
     const offset = Number(head.headers['upload-offset']);
-    assert.ok(offset >= state.toldBytes, `${offset} bytes are there, ${state.toldBytes} were told`);
+    assert.ok(offset >= state.toldBytes, `the offset is ${offset}, but it was ${state.toldBytes} before`);
     if (head.headers['upload-complete'] === '?1') return;
     for (let at = offset; at < content.length; ) {
       const piece = content.subarray(at, at + pieceBytes);
@@ -153,7 +153,7 @@ export class ScriptClient extends UploadingClient {
     try {
       process.kill(-run.child.pid, 'SIGKILL');
     } catch {
-      // It has already ended by itself.
+      // The script has already ended by itself.
     }
     await run.ended;
   }

@@ -17,7 +17,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
   let projects = 0;
   let reaches = 0;
 
-  /** Waits until the receiver has received as many events as its goal. @returns how long that took, in milliseconds */
+  /** Waits until the receiver has as many events as its goal. @returns the time from the first request until then, in milliseconds */
   async function nextReach() {
     const [text] = await receiver.line(new RegExp(`(?:reached [^\\n]*\\n[^]*?){${++reaches}}`));
     return Number(text.trimEnd().split(' ').at(-1));

@@ -11,7 +11,7 @@ const clients = 2;
 const headerArgs = (server) => Object.entries(server.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
 const urlOf = (server, path) => `https://127.0.0.1:${server.port}${server.at(path)}`;
 
-/** Measures GETs of 1 KiB per second, and the server's CPU time for each. */
+/** Measures how many GETs of a file of 1 KiB the server answers per second, and its CPU time for each. */
 export async function small(server, { requests, isHttp1 = false }) {
   const load = isHttp1 ? ['--h1', '-c64'] : ['-c8', '-m16'];
   const before = cpuSeconds(server.pid);

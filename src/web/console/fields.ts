@@ -18,7 +18,7 @@ export function choice(name: string, values: readonly (readonly [value: string, 
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
 }
 
-/** Opens a section with a query, and reloads it if it already shows this query. */
+/** Opens a section with a query. If the section already shows this query, it is reloaded. */
 export function openSearch(section: SectionName, query: URLSearchParams): void {
   const hash = hashFor(section, '', query);
   if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));

@@ -13,7 +13,10 @@ export function datum(text: string | number | undefined | null, className = ''):
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
-/** @param form `due` without the seconds of a full minute; `age` and `ageInPhrase`: how long ago; by default date and time of day */
+/**
+ * @param form `due`: date and time, without seconds if they are 0; `age` and `ageInPhrase`: how long ago; by default date and time to the
+ *   second
+ */
 function timeIn(iso: string | undefined | null, form?: 'due' | 'age' | 'ageInPhrase'): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);

@@ -1,4 +1,7 @@
-/** Browsers by the name in their user agent. The first that matches counts, because browsers also name those that they are based on. */
+/**
+ * Browsers, each with a pattern for its user agent. The first pattern that matches counts, because the user agent of a browser also names
+ * other browsers, on which it is based.
+ */
 const browsers = [
   ['Edge', /\bEdg(?:A|iOS)?\/(\d+)/],
   ['Opera', /\bOPR\/(\d+)/],
@@ -27,7 +30,7 @@ const maxLength = 40;
  * Names the program that a client says it is: browser and system, or program and version.
  *
  * @param client a `User-Agent`, or the version of an SSH client
- * @returns unknown texts are cut to 40 characters
+ * @returns the name; if the program is unknown, the text itself, cut to 40 characters
  */
 export function deviceName(client: string): string {
   const system = systems.find(([, pattern]) => pattern.test(client))?.[0];

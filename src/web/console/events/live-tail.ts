@@ -17,7 +17,7 @@ interface Gap {
   skipped: number | undefined;
 }
 
-/** A gap at the top of the table. Further gaps are added to it until an event follows. `older` is the event below it. */
+/** A gap at the top of the table. Further gaps are added to it until an event follows. `older` is the event below the gap. */
 interface OpenGap extends Gap {
   older: ListedEvent | undefined;
   link: HTMLAnchorElement;

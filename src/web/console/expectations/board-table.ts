@@ -19,7 +19,7 @@ import {
   worstFirst,
 } from './occurrences.ts';
 
-/** A row of the board: one due time, or all of an expectation. */
+/** A row of the board: one due time, or all due times of an expectation. */
 interface Row {
   /** The due times in their order. */
   all: readonly [ToldOccurrence, ...ToldOccurrence[]];
@@ -67,7 +67,7 @@ export function boardTable(caption: string, senderOf: (expectation: string) => s
       const [one, ...others] = all;
       if (others.length === 0) return single.cell(one);
       if (!all.some(isMiss)) return undefined;
-      // The button is kept when the table is shown again, so it finds the misses when it is pressed.
+      // When the table is shown again, this button is kept. So the missing files are determined only when the button is pressed.
       const misses = () => occurrences.filter((each) => each.expectation === one.expectation && isMiss(each));
       const ask = act(() => excuseAll(misses()), reload);
       return make('div.row', makeButton(text('excuseAll'), undefined, ask, 'small'));

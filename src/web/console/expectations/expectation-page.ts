@@ -36,7 +36,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     title.replaceChildren(datum(own?.name ?? route.id));
     months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', text('dueNothing')));
     figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', text('dueNeverCame')));
-    // The calendar alone shows the days before the expectation was active, because they would be most rows of a new one.
+    // Only the calendar shows the days before the expectation was active. In the table, these days would be most rows of a new expectation.
     const watched = occurrences.filter((one) => one.watched !== false);
     table.show(watched.slice(0, maxRows));
     loadingHistory.remove();

@@ -16,8 +16,8 @@ import { noticeUndoable } from './undo.ts';
 const maxUnasked = 100;
 
 /**
- * Deletes the files and folders of rows. Items that go to the trash are deleted at once, because the message about it has a button that
- * undoes it. Otherwise, and before many items are deleted, a dialog asks.
+ * Deletes the files and folders of rows. Items that go to the trash are deleted without a question, because the message about the deletion
+ * has a button that undoes the deletion. If there is no trash, or if there are many items, a dialog asks first.
  *
  * @returns whether at least one was deleted
  */

@@ -177,7 +177,7 @@ class FolderBrowser {
   }
 }
 
-/** Maximum number of recently chosen folders, and the key under which they are stored for each account, newest first. */
+/** Maximum number of recently chosen folders that are stored, newest first, and the key under which those of the account are stored. */
 const maxRecent = 3;
 const recentKey = () => `svc-targets:${currentUserName()}`;
 

@@ -102,7 +102,7 @@ function by(count: number): Step {
   };
 }
 
-/** Moves to the tile above or below. If that line is shorter, it moves to the nearest tile. */
+/** Moves to the tile above or below. If the line below ends earlier, moves to the last tile of that line. */
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);

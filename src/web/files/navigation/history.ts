@@ -24,8 +24,9 @@ export function entryIndex(): number {
 }
 
 /**
- * Adds a history entry for another page or an open file. The Back button, or closing the file, returns to the previous entry. @param url
- * URL of the page or file
+ * Adds a history entry for another page or an open file. The Back button, or closing the file, returns to the previous entry.
+ *
+ * @param url URL of the page or file
  */
 export function pushPage(url: URL): void {
   const isLayer = url.searchParams.has(layerParameter) && { isLayer: true };

@@ -81,7 +81,7 @@ export function placedRows(): readonly Row[] {
   return [...body.rows];
 }
 
-/** Puts a row into the document, in place of the rows that are there. Rows next to it follow when the page scrolls. */
+/** Puts a row into the document, in place of the rows that were there before. The rows next to it follow when the page scrolls. */
 export function bringIntoDocument(row: Row): void {
   const at = rows.indexOf(row);
   if (row.isConnected || at < 0) return;

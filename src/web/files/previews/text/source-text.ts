@@ -90,7 +90,7 @@ function partsOf(name: string): LineParts | undefined {
 /** Shows a text unchanged. The element is filled step by step. */
 export function program(source: string, name: string, signal: AbortSignal): HTMLElement {
   const element = make('pre');
-  // It rejects when another file is shown, and then nothing remains to be done.
+  // `fillCode` rejects when another file is shown. In that case, nothing remains to be done.
   fillCode(element, source, partsOf(name), signal).catch(() => {});
   return element;
 }
