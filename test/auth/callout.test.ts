@@ -141,7 +141,7 @@ test('the account in a 200 reply is applied', async (t) => {
   );
 });
 
-test('with public_error the client gets message and public_response, but never extra; without it, neither of the two', async (t) => {
+test('with public_error the client gets message and public_response, but never extra; without public_error, none of them', async (t) => {
   const body = JSON.stringify({ code: 7, message: '<b>locked</b>', extra: 'ticket-4711', public_response: { a: [1] } });
   const remote = await endpoint(t, (response) => response.writeHead(403).end(body));
   const shown = await startServer(t, callout(remote.url, {}, { public_error: true }));

@@ -68,7 +68,7 @@ test('a running download with a token is cut when the token is revoked or expire
   );
 });
 
-test('a token logs in an account of a callout only if the method allows tokens; the endpoint gets its ID, never its secret', async (t) => {
+test('a token logs in an account of a callout only if the method allows tokens; the endpoint gets the ID, never the secret', async (t) => {
   let verdict = 204;
   const { url, asked } = await calloutEndpoint(t, (response) => response.writeHead(verdict).end());
   const config = (tokens: boolean) => ({ authentications: { corp: { type: 'http', url, ...(tokens && { tokens }) } } });

@@ -11,8 +11,8 @@ browserTest('axe finds nothing: light, 320 px', (t) => assertPagesAccessible(t, 
 browserTest('axe finds nothing: light, 1280 px', (t) => assertPagesAccessible(t, 'light', 1280));
 browserTest('axe finds nothing: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 320));
 browserTest('axe finds nothing: dark, 1280 px', (t) => assertPagesAccessible(t, 'dark', 1280));
-browserTest('axe finds nothing on the question of the form: light', (t) => assertQuestionAccessible(t, 'light'));
-browserTest('axe finds nothing on the question of the form: dark', (t) => assertQuestionAccessible(t, 'dark'));
+browserTest('axe finds nothing on the page that asks before a deletion: light', (t) => assertQuestionAccessible(t, 'light'));
+browserTest('axe finds nothing on the page that asks before a deletion: dark', (t) => assertQuestionAccessible(t, 'dark'));
 
 for (const language of ['en', 'de', 'fr', 'es'])
   browserTest(`axe finds nothing in the language ${language}, and each page declares its language`, (t) =>

@@ -58,7 +58,7 @@ browserTest('accounts are paged and searched on the server; a name opens the pag
   assert.equal(new URL(page.url()).pathname, '/');
 });
 
-browserTest('a tried login shows the account in words; no letters stand one under another, and the page is not too wide', async (t) => {
+browserTest('a tried login shows the account in words; no column shrinks to single letters, and the page is not too wide', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await signIn(page, console.url, '#accounts');

@@ -71,7 +71,7 @@ browserTest(
   },
 );
 
-browserTest('the dialog for failed deliveries offers those that were never sent only if asked, with both numbers', async (t) => {
+browserTest('the dialog for failed deliveries counts failed and never-sent events, and includes the latter only on request', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const crm = { type: 'http', name: 'CRM', target: '40017', url: receiver.url, fail_after_errors: 1 };
   const { server, console } = await startConsole(t, { event_handlers: { crm } });

@@ -6,7 +6,7 @@ import { assertAccessible, browserTest, openFolder, touch } from '../support/bro
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('in the grid a film shows one of its frames, a broken film none; an opened film loads, and a swipe changes it', async (t) => {
+browserTest('in the grid a film shows one of its frames, a broken one none; an opened film loads; a swipe shows the next', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   const film = await recordFilm(page, 320, 180, "context.fillStyle = 'rgb(200, 20, 20)'; context.fillRect(0, 0, 320, 180);");

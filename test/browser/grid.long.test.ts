@@ -7,7 +7,7 @@ import { jpegWithThumbnail, plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('list or grid can be chosen with and without scripts, and the grid is kept when another page was opened', async (t) => {
+browserTest('list or grid can be chosen with and without scripts, and the grid is kept when another page is opened', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.txt'), 'x');

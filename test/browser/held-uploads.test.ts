@@ -6,7 +6,7 @@ import { until } from '../support/receiver.ts';
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
 
 browserTest(
-  'the row of an upload says that the file is checked, refused (with the reason) or held, and links to the held uploads',
+  'the row of an upload says that the file is being checked, refused (with the reason) or held, and links to the held uploads',
   async (t) => {
     const server = await inspecting(t, { answer_within: 60 }, { service: { public_error: true } });
     const page = await openFolder(t, server, { expectedErrors: /422/ }, '/home/d/');

@@ -89,7 +89,7 @@ test('guesses at a file account do not lock out the administrator of the same na
     { server: { security_policy: { ban_after_failures: 100 } } },
     { administrators: { alice: { password: await cheapHash(testPassword), role: 'operator' } } },
   );
-  // In the counts, the console once wrote an administrator's name like the second one.
+  // The console once listed the administrator alice under a name that looked like the second one.
   for (const name of ['alice', 'administrator alice'])
     for (let index = 0; index < 10; index++) await server.get('/home/', { user: `${name}:guess ${index}` });
   const user = `alice:${testPassword}`;
@@ -113,7 +113,7 @@ test('guesses at a file account do not lock out the administrator of the same na
   assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 200);
 });
 
-test('removals without one kind of target, by viewers or from another origin are refused, and so are wrong queries of lists', async (t) => {
+test('removals without exactly one target, by viewers or from another origin are refused, and so are wrong queries of lists', async (t) => {
   const { server, console } = await startConsole(t);
   const contract = await console.contract();
   const session = await server.login();
@@ -220,7 +220,7 @@ test('an auth-test asks the methods in force; its credentials are shown nowhere'
   const echoed = await ask({ username: 'bob', password: secret });
   assert.deepEqual([echoed.status, authTestReport.parse(echoed.json()).outcome], [200, 'rejected']);
   assert.match(echoed.text, /no: \*\*\*/);
-  // If the password is a word of svc's own messages, these are not masked.
+  // If the password is a word of svc's own messages, the word is not masked in these messages.
   for (const word of ['account', 'rejected', 'endpoint', 'local', 'http', 'remote', 'outcome', 'credentials']) {
     // Not sent with the test client, which would treat the word as a secret from then on.
     const headers = { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' };
@@ -294,7 +294,7 @@ test('four auth-tests run at a time, four wait, and further ones are refused; a 
   gone.abort();
   await fetched;
   endpoint.waiting.splice(0);
-  // Its place is free again, and so are all others.
+  // The place of the ended test is free again, and so are all others.
   const more = Array.from({ length: 4 }, () => console.post('/api/auth-test', body, asOperator));
   await until('four requests are at the endpoint again', () => endpoint.waiting.length === 4);
   endpoint.letGo();

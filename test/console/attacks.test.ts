@@ -31,7 +31,7 @@ test('requests for a foreign host name are refused, because its page could point
     assert.equal((await get('/api/me', host)).status, 200, host);
 });
 
-test('viewers, pages of other origins, foreign session IDs, used links and bad bodies have no effect', async (t) => {
+test('viewers, pages of other origins, foreign session IDs, used login links and bad bodies have no effect', async (t) => {
   const { server, console } = await startConsole(t);
   const codeOf = (reply: { json<T>(): T }) => reply.json<{ errors: [{ code: string }] }>().errors[0].code;
 

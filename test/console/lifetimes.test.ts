@@ -11,7 +11,7 @@ async function administrators() {
   return new Administrators({ olga: { password: await cheapHash('x'), role: 'operator' } }, new PasswordVerifier());
 }
 
-test('a login link is valid for five minutes; of 17 links the oldest is not valid', () => {
+test('a login link is valid for five minutes; of 17 login links the oldest is no longer valid', () => {
   const clock = new ManualClock();
   const links = new LoginLinks(clock);
   const [late, early] = [links.issue('olga'), links.issue('olga')];

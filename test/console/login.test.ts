@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { asOperator, asViewer, cookieOf, operatorPassword, startConsole, viewerPassword } from '../support/console.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 
-test('a login starts a session; a logout ends it; Basic needs none', async (t) => {
+test('a login starts a session; a logout ends it; Basic needs no session', async (t) => {
   const { console } = await startConsole(t);
   const reply = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers: { origin: console.url } });
   assert.deepEqual([reply.status, reply.json()], [200, { name: 'olga', role: 'operator' }]);

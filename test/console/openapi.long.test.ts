@@ -53,7 +53,7 @@ function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
 
 const withBody = (body: unknown, options: TestRequest = asOperator): TestRequest => ({ ...options, body: JSON.stringify(body) });
 
-/** Returns all operations: method, path of the document, and a target that does not exist. */
+/** Returns all operations: method, path in the document, and a target that does not exist. */
 function operationsOf(contract: Contract) {
   return contract.operations().map(([name, operation]) => {
     const [method = '', path = ''] = name.split(' ');
@@ -321,7 +321,7 @@ async function tooMuch(server: TestServer, console: ConsoleClient, contract: Con
     await refusedOnce(contract, of, () => Promise.all(Array.from({ length: 60 }, () => console.get(target, { headers }))));
   const tested = { username: 'bob', password: 'marker-Slow-1' };
   const tests = Array.from({ length: 12 }, () => console.post('/api/auth-test', tested, asOperator));
-  // Those that were accepted end with the server.
+  // The accepted auth-tests end with the server.
   contract.check('POST', '/api/auth-test', await Promise.any(tests));
 }
 

@@ -76,7 +76,7 @@ async function startProcess(t: TestContext) {
   };
 }
 
-/** Waits until the condition holds. The limit of the test ends the wait. */
+/** Waits until the condition holds. The time limit of the test ends the wait. */
 async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 100));
 }

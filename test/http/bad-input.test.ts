@@ -157,7 +157,7 @@ test('an upload of 20 MiB, which is over the limit, gets 413', async (t) => {
   assert.equal(reply.status, 413);
 });
 
-test('a client that disappears during an upload leaves the old file and no debris', async (t) => {
+test('a client that disappears during an upload leaves the old file and no temporary file', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'old');
   for (const body of ['x'.repeat(1000), 'x'.repeat(3_000_000)]) {

@@ -32,7 +32,7 @@ function certificates(t: TestContext) {
   return { folder, path, read, pair, web };
 }
 
-/** Signs with a key and certificate that is not an authority, or with other arguments of `openssl x509`. */
+/** Makes the key `name`.key and its certificate `name`.crt. @param args who signs it, as arguments of `openssl x509` */
 function sign(folder: string, name: string, subject: string, extension: string, ...args: string[]): void {
   writeFileSync(join(folder, `${name}.ext`), extension);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`];
@@ -97,7 +97,7 @@ test('after a reload, an authority whose file was replaced is not trusted, even 
   assert.deepEqual([(await visit(server.url, pair('alice'))).status, (await visit(server.url, { session })).status], [401, 401]);
 });
 
-test('when a certificate no longer belongs to the account, its download is cut and its connection loses its rights', async (t) => {
+test('when a certificate no longer belongs to the account, running downloads are cut, and open connections get 401', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { pair, web, read } = certificates(t);
   const account = { certificates: [read('alice.crt').toString()] };

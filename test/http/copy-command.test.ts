@@ -50,7 +50,7 @@ async function copy(server: TestServer, target: string, destination: string): Pr
 
 const messageOf = (items: Item[]) => items.at(-1)?.message;
 
-test('copy of a folder: everything in it except links, with progress and events; never over a taken name or into itself', async (t) => {
+test('copy of a folder: everything except symbolic links, with progress and events; never over a taken name or into itself', async (t) => {
   const server = await startServer(t);
   makeTree(server);
   symlinkSync('a', join(server.home, 'tree/link'));
@@ -105,7 +105,7 @@ test('copy of a folder: a missing right for one member, or a lack of space for a
   assert.deepEqual(readdirSync(join(full.home, 'to')), []);
 });
 
-test('copy of a folder with stop-when-gone: when the client leaves, it ends; copied files stay, and none is partial', async (t) => {
+test('copy of a folder with stop-when-gone: when the client leaves, copying ends; copied files stay, and none is partial', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'many'));
   mkdirSync(join(server.home, 'to'));

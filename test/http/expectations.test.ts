@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts';
 
 const url = '/home/__svc__/expectations';
 
-test('an account whose group has show_expectations sees its own and those of its group; other accounts get 403', async (t) => {
+test('an account whose group has show_expectations sees its own expectations and those of its group; other accounts get 403', async (t) => {
   const password = await cheapHash(testPassword);
   const daily = { every: '1d', opens: '2d', grace: '1d' };
   const server = await startServer(t, {

@@ -13,7 +13,7 @@ function post(server: TestServer, parts: FormPart[], headers: Record<string, str
   return server.send('POST', '/home/', { body, headers: { 'content-type': type, ...headers } });
 }
 
-test('after upload, new folder, trigger and deletion, 303 leads back to the folder, whose message is shown once', async (t) => {
+test('after upload, new folder, trigger and deletion, 303 leads back to the folder, where a message is shown once', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   const large = 'z'.repeat(3_000_000);
   const upload = await post(server, [

@@ -121,7 +121,7 @@ test('the headers of a proxy are used only if it is one of trusted_proxies', asy
     assert.equal((await one.send('COPY', '/home/a', { headers: copy })).status, status);
 });
 
-test('guesses from many addresses do not delay known clients, and delay others only for their turn', async (t) => {
+test('guesses from many addresses do not delay known clients, and delay other clients only until their turn', async (t) => {
   const server = await guarded(t, 10, {
     accounts: Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`user${index}`, { password: hashOfCost(13) }])),
   });

@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('a folder that is replaced by a link while requests run never leads outside', async (t) => {
+test('a folder that is replaced by a symbolic link while requests run never leads outside', async (t) => {
   // With this clock, files are kept in memory immediately.
   const server = await startServer(t, {}, clockAhead);
   const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'));

@@ -31,7 +31,7 @@ function ask(session: ClientHttp2Session, head: Record<string, string>): Promise
   });
 }
 
-test('every head that is possible in HTTP/2 only is answered without a 500, and the process survives', async (t) => {
+test('every head that is possible only in HTTP/2 is answered without a 500, and the process survives', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const live = await startLive(t);
   const before = live.pids();

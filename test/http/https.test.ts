@@ -162,7 +162,7 @@ test('the server prefers the cheapest cipher of the client, unless the client li
   }
 });
 
-test('with two pairs, each client gets the certificate that it supports, with its chain', async (t) => {
+test('with two pairs of key and certificate, each client gets the certificate that it supports, with its chain', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = temporaryFolder(t);
   selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');

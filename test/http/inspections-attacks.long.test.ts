@@ -38,7 +38,7 @@ test('if a folder is moved while an inspection of its file is late, the inspecti
   strict.decide = () => ({ status: 422 });
   assert.equal((await move(server, '/slow/sub/', '/in/sub/')).status, 201);
   slow.answerAll(204);
-  await until('the end of the hold', async () => (await heldOf(server)).length === 0);
+  await until('the upload is no longer held', async () => (await heldOf(server)).length === 0);
   assert.deepEqual(files(join(server.home, 'in')), []);
   assert.equal(strict.requests.length, 1);
 });

@@ -50,7 +50,7 @@ test('maximum_concurrent is shared fairly: a file does not wait for all ten file
   }
   for (const { status } of await Promise.all(puts)) assert.equal(status, 201);
   const order = inspector.requests.map(({ facts }) => (facts.account as { username: string }).username);
-  // The hidden file appears shortly before the inspection is queued. In order of arrival it would be the last.
+  // The hidden file appears shortly before the inspection is queued. In order of arrival, the file of bob would be the last.
   assert.ok(order.indexOf('bob') <= 5, order.join());
 });
 

@@ -33,7 +33,7 @@ test('a folder is moved if all its files are accepted, otherwise not at all', as
   assert.deepEqual(await heldOf(server), []);
 });
 
-test('inspections apply to each virtual folder of the same files; a move to a path with the same ones repeats none', async (t) => {
+test('files are inspected at each of their virtual paths; a move between paths with the same inspections repeats none', async (t) => {
   const inspector = await startInspector(t);
   const folder = temporaryFolder(t);
   const server = await startServer(t, {
@@ -112,7 +112,7 @@ test('held uploads are listed, shown, discarded and inspected again by commands'
   server.inspector.decide = () => ({ status: 204 });
   assert.equal((await held('inspect-again', item.id)).code, 0);
   await until('the file is visible', () => visible(join(server.home, 'd')).length === 1);
-  await until('the end of the held upload', async () => (await heldOf(server)).length === 0);
+  await until('the held upload has ended', async () => (await heldOf(server)).length === 0);
   server.inspector.decide = undefined;
   await server.put('/home/d/name', 'odd');
   const [next] = await heldOf(server);
@@ -132,7 +132,7 @@ test('an upload that is held too long is discarded', async (t) => {
   assert.equal((await heldOf(server)).length, 1);
   clock.shift(86_400_001);
   await until('the held upload has ended', async () => (await heldOf(server)).length === 0);
-  await until('the event of its end', async () => (await server.eventIds()).includes(40074));
+  await until('its end is reported', async () => (await server.eventIds()).includes(40074));
   assert.deepEqual(hidden(server.home), []);
 });
 
@@ -141,7 +141,7 @@ test('if a reload removes an inspection that has not answered, its refusal still
   assert.equal((await server.put('/home/d/name', 'wait')).status, 202);
   await server.service.reload(await testConfig(server.folder, {}));
   server.inspector.answerAll(422);
-  await until('the end of the hold', async () => (await heldOf(server)).length === 0);
+  await until('the upload is no longer held', async () => (await heldOf(server)).length === 0);
   assert.deepEqual(visible(join(server.home, 'd')), []);
   assert.equal((await server.put('/home/d/name', 'bad')).status, 201);
 });

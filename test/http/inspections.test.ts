@@ -73,7 +73,7 @@ test('the request to an inspection has all members of the contract, for each kin
   }
 });
 
-test('metadata too long for a header are omitted, and the request says so', async (t) => {
+test('metadata that is too long for a header is omitted, and the request says so', async (t) => {
   const server = await inspecting(t, {}, { service: { metadata_fields: ['X-Meta'] } });
   await server.send('PUT', '/home/d/a', { body: 'x', headers: { 'x-meta': `key=${'v'.repeat(9000)}` } });
   const [request] = server.inspector.requests;
@@ -91,7 +91,7 @@ test('if an inspection is late, the upload is held until the verdict arrives', a
     const [item] = await heldOf(server);
     assert.deepEqual([item?.state, item?.reason], ['inspecting', 'late']);
     server.inspector.answerAll(status);
-    await until('the end of the hold', async () => (await heldOf(server)).length === 0);
+    await until('the upload is no longer held', async () => (await heldOf(server)).length === 0);
     assert.deepEqual(visible(join(server.home, 'd')), isThere ? ['name'] : []);
     assert.deepEqual(hidden(join(server.home, 'd')), []);
     await until('the last event of the upload', async () => (await server.eventIds()).includes(isThere ? 40017 : 40022));
@@ -122,7 +122,7 @@ test('a restart repeats unfinished inspections', async (t) => {
   }
 });
 
-test('a newer upload of a name ends the held one if it is accepted or held, but not if it is refused', async (t) => {
+test('a newer upload of the same name ends a held one if the newer one is accepted or held, but not if it is refused', async (t) => {
   const server = await inspecting(t);
   await server.put('/home/d/name', 'odd 1');
   const [first] = await heldOf(server);

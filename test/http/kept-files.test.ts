@@ -135,7 +135,7 @@ test('permissions, cache size and the removal of an account take effect with a r
   assert.equal(opens(), 3);
 });
 
-test('CORS headers are those for the requesting origin, even if another one had the file before', whereFilesAreKept, async (t) => {
+test('CORS headers are those for the requesting origin, even if another origin got the file before', whereFilesAreKept, async (t) => {
   const origins = ['https://a.example', 'https://b.example'];
   const server = await startServer(t, { service: { cors_origins: origins } }, clockAhead);
   writeFileSync(join(server.home, 'f'), 'content');

@@ -20,7 +20,7 @@ const kinds = {
   PROPFIND: { depth: '1' },
 };
 
-/** Starts a server with a large folder `many`, whose files are all links to one. */
+/** Starts a server with a large folder `many`, whose files are all hard links to one file. */
 async function startLarge(t: TestContext): Promise<TestServer> {
   const server = await startServer(t);
   const file = join(server.folder, 'file');
@@ -95,7 +95,7 @@ test('a large folder', async (t) => {
     assert.equal((await server.eventIds()).includes(40003), false);
   });
 
-  await t.test('a page shows 10,000 rows of a larger folder in its order, and links to the others', async () => {
+  await t.test('a page shows 10,000 rows of a larger folder in the requested order, and links to the other pages', async () => {
     const names = async (query: string) => {
       const { text } = await server.get(`/home/many/${query}&rows=all`, { headers: kinds.page });
       const below = text.slice(text.indexOf('</table>'), text.indexOf('</nav>', text.indexOf('</table>')));

@@ -78,7 +78,7 @@ test('the URL of a link never contains an untrusted Host header', async (t) => {
   }
 });
 
-test('a download that is cut counts because its first byte was requested; one that resumes does not', async (t) => {
+test('a download that is cut counts because its first byte was requested; a request that resumes it does not count', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), Buffer.alloc(32 * 1024 * 1024));
   const { at } = await makeLink(server, { path: '/large', maximum_downloads: 1 });

@@ -24,7 +24,7 @@ import { tree } from '../support/tree.ts';
 const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/22.6.0 (x86_64)' };
 const body = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 
-/** Starts a service with locks, `web` and `sftp` without locks, and files to be locked. */
+/** Starts a service `dav` with locks, and services `web` and `sftp` without, and creates files to be locked. */
 async function lockingServer(t: TestContext, sftpOptions: Record<string, unknown> = {}) {
   const services = {
     dav: { type: 'http', port: 0, webdav_compatibility: true },
@@ -131,7 +131,7 @@ test('SFTP creates and replaces nothing that is locked, with any request', async
       return code;
     },
   };
-  // These refuse a taken name before they check locks.
+  // These requests refuse a taken name before they check locks.
   const taken = ['RENAME', 'RENAME of an upload', 'MKDIR'];
   for (const [what, door] of Object.entries({ ...sftpDoors, ...others })) {
     const code = await door(sftp, 'd/f');

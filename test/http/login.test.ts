@@ -266,7 +266,7 @@ test('a body that is not JSON is shown nowhere, because it can contain a passwor
     }
   const refused = (await server.events()).filter(({ id }) => id === '40019');
   assert.equal(refused.length, 9);
-  // Log and journal are also searched at the end. Here only the first characters are, because messages are cut.
+  // Log and journal are also searched at the end. Here, only the first characters of the marker are searched for: messages are cut.
   for (const text of [server.log.join(''), JSON.stringify(refused)]) assert.ok(!text.includes(marker.slice(0, 6)), text);
 });
 

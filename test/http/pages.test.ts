@@ -51,7 +51,7 @@ test('a missing file leads to the nearest existing folder, and to a search for i
   assert.match((await server.get('/home/a%20%3Cb%3E/c/x', { headers: html })).text, /href="\/home\/">To the files<\/a>/);
 });
 
-test('an error page has the menu and the search at every URL, while the session is valid', async (t) => {
+test('while the session is valid, an error page at any URL has the menu, and a 404 page also has the search', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 1 } } });
   const id = await server.login();
   const page = (url: string, session: string) =>
@@ -67,7 +67,7 @@ test('an error page has the menu and the search at every URL, while the session 
     assert.match(text, /<nav class="places".*href="\/home\/__svc__\/trash"/s, url);
     assert.equal(text.includes('role="search"'), status === 404, url);
   }
-  // A malformed `If` is refused before the account is known.
+  // With a malformed `If`, the account cannot be determined. The reply is still the page for 404.
   const broken = await server.get('/nothing', { user: null, headers: { ...html, cookie: `SVC_HTTP_SESSION=${id}`, if: '(<' } });
   assert.equal(broken.status, 404);
   for (const session of ['', 'another']) assert.doesNotMatch((await page('/nothing', session)).text, /class="places"|role="search"|alice/);
@@ -114,7 +114,7 @@ test('every page has the strict policy, and none can be cached or framed', async
   }
 });
 
-test('user files have a sandbox, also inline; types that can contain scripts are never inline', async (t) => {
+test('user files have a sandbox, also inline; types whose scripts a browser would run are never inline', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.html', 'a.svg', 'a.xml', 'a.xhtml', 'a.js', 'a.png', 'a.txt', 'a.pdf'])
     writeFileSync(join(server.home, name), '<script>');
@@ -124,7 +124,7 @@ test('user files have a sandbox, also inline; types that can contain scripts are
     assert.match(String(headers['content-disposition']), isShown ? /^inline/ : /^attachment/, name);
     assert.match(String(headers['content-security-policy']), /^sandbox; default-src 'none'/, name);
     assert.equal(headers['x-content-type-options'], 'nosniff');
-    // Browsers show no PDF in a sandbox, so its frame has none; its type is fixed.
+    // Browsers show no PDF in a sandbox, so its frame has none. `nosniff` keeps browsers from treating the file as another type.
     const framed = (await server.get(`/home/${name}?inline=frame`)).headers;
     const policy =
       name === 'a.pdf' ? /^default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'/ : /^sandbox; default-src 'none'/;
@@ -189,7 +189,7 @@ test('the colours are chosen by a form that only redirects to pages of the servi
   assert.doesNotMatch((await server.get('/home/', { headers: { ...html, cookie: 'SVC_THEME="><script>' } })).text, /data-theme/);
 });
 
-test('the language can be chosen by a form, too, with the formats of the region of the browser', async (t) => {
+test('the language can be chosen by a form, too; numbers still have the format of the region that the browser names', async (t) => {
   const server = await startServer(t);
   const choose = (body: string, headers = {}) =>
     server.send('POST', '/__svc__/language', { user: null, body, headers: { ...asForm, ...headers } });
@@ -209,7 +209,7 @@ test('the language can be chosen by a form, too, with the formats of the region 
   assert.match(
     api.text,
     /<html lang="de" dir="ltr" data-theme="dark">[\s\S]*id="menu"[\s\S]*<div id="api" lang="en">/,
-    'the API page has the frame',
+    'the API page has the language, colours and menu of all pages',
   );
   assert.equal((await choose('language=fr&next=/__svc__/openapi.html')).headers.location, '/__svc__/openapi.html');
 });

@@ -56,7 +56,7 @@ test('a request for a protocol upgrade ends its connection, because data after i
   }
 });
 
-test('after a reply that ends the connection, no pipelined request is executed', async (t) => {
+test('after a reply that ends the connection, no pipelined request is executed without a reply', async (t) => {
   const server = await startServer(t);
   for (const first of [
     request('GET /home/', 'Connection: close\r\n'),

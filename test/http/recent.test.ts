@@ -60,7 +60,7 @@ test('the page lists changes by the account, the newest first, even if others ch
   assert.match(menu, /<a class="button quiet to-place" href="\/home\/__svc__\/recent"/);
 });
 
-test('a restored item is listed as restored, not as deleted, also under another name; another deletion supersedes that', async (t) => {
+test('a restored item is listed as restored, not as deleted, also under another name, until it is deleted again', async (t) => {
   const server = await startServer(t, { group: { show_recent: true, trash: { days: 30 } } });
   for (const name of ['a', 'b', 'c']) {
     writeFileSync(join(server.home, name), name);

@@ -68,7 +68,7 @@ const outs: [why: string, config: () => Promise<TestConfig>][] = [
   ['the group is disabled', async () => ({ group: { enabled: false }, groups: { others: { home_folder_path: '/tmp' } } })],
   ['the password is changed', async () => ({ account: { password: await hash } })],
   ['the account of the name has another UUID', async () => ({ account: { uuid: 'another' } })],
-  ['no method asks for it', async () => ({ authentications: { local: { type: 'application', enabled: false }, o: anonymous } })],
+  ['no method knows the account', async () => ({ authentications: { local: { type: 'application', enabled: false }, o: anonymous } })],
 ];
 const anonymous = { type: 'anonymous', group: 'DEFAULT_GROUP', enabled: false };
 
@@ -110,7 +110,7 @@ for (const [why, config] of outs) {
       { ...policy, authentications, groups: { others: home }, ...next, accounts },
       why === 'the account is gone',
     );
-    const isAll = why === 'no method asks for it';
+    const isAll = why === 'no method knows the account';
     assert.deepEqual(ended, { sessions: isAll ? 4 : 2, connections: 0, transfers: 6 });
     for (const download of downloads) assert.ok((await download.finish()) < largeBytes, 'cut');
     assert.deepEqual(await Promise.all(uploads.map(({ ended: closed }) => closed)), ['', '']);
@@ -164,7 +164,7 @@ test('a reload that disables an account cuts its HTTP/2 download; another stream
   assert.equal(bytes, largeBytes);
 });
 
-test('accounts of a callout keep the values of the reply over those of the group; a disabled group ends them', async (t) => {
+test('callout accounts keep the values of the reply, and get others from a reloaded group; a disabled group logs them out', async (t) => {
   const account = { group: 'partners', permissions: [['allow-read', 'allow-list']] };
   const replies: Record<string, unknown> = { carla: { account }, dora: { account: { group: 'partners' } } };
   const endpoint = await calloutEndpoint(t, (response, { credentials }) =>
@@ -205,7 +205,7 @@ test('accounts of a callout keep the values of the reply over those of the group
   for (const user of Object.values(users)) assert.equal((await server.get('/home/', { user })).status, 401);
 });
 
-test('after a password change by the account its own session and its transfers continue, also after reloads; all others end', async (t) => {
+test('the session that changes the password of its account continues with its transfers, also after reloads; all others end', async (t) => {
   const config = { group: { allow_own_password_change: true } };
   const server = await startServer(t, config);
   makeLarge(server);

@@ -39,7 +39,7 @@ test('search in a folder and all below it', async (t) => {
   };
   const paths = async (path: string) => (await found(path)).map((entry) => entry.path);
 
-  await t.test('near results first, case-insensitive, by permission, without hidden items, and not behind links', async () => {
+  await t.test('near results first, case-insensitive, by permission, without hidden items, and not behind symbolic links', async () => {
     assert.deepEqual(await paths('/home/?search=report'), ['/REPORT.txt', '/Ways/report', '/a/report-link', '/a/b/my report.pdf']);
     assert.deepEqual(await paths('/home/a/b/?search=%C3%A9T%C3%A9'), ['/a/b/Rapport Été']);
     assert.deepEqual(await paths('/home/a/?search=E%CC%81t'), ['/a/b/Rapport Été'], 'decomposed characters are the same');

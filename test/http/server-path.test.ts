@@ -189,7 +189,7 @@ test('a listing for an HTTP/1.0 client, which does not support chunks, has the r
   assert.equal(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).content[0].name.startsWith('größe'), true);
 });
 
-test('a request that is refused because of its head has its path, too', async (t) => {
+test('the reply to a request that is refused because of its head has the path, too', async (t) => {
   const server = await startServer(t);
   for (const [head, status] of [
     ['GET /home/%C3%BC%20x HTTP/1.1\r\nHost: a\r\nHost: b', 400],

@@ -69,7 +69,7 @@ test('a challenge gets a certificate only for its name and its protocol', async 
   ]) {
     const before: number = given.length;
     await offer(port, protocols, 'files.example.com');
-    assert.equal(given.length, before + 1, `${protocols}: given on`);
+    assert.equal(given.length, before + 1, `${protocols}: passed on`);
   }
 });
 

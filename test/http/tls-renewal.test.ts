@@ -40,7 +40,7 @@ function makeFiles(t: TestContext) {
 const refusals = async (server: TestServer) =>
   (await server.events()).filter(({ id }) => id === '20192').map(({ data }) => String(data.details));
 
-/** Files that are not used: certificate, key, and reason. */
+/** Pairs that are refused: certificate, key, and reason. */
 const bad: [string, string, RegExp][] = [
   ['next', 'first', /tls_key_path cannot be used: the key does not belong to the certificate/],
   ['rsa', 'first', /tls_key_path cannot be used: the key does not belong to the certificate/],

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const silentEvents = { emit: () => ({}) as never };
 
-test('a certificate that becomes a link to itself changes nothing, and its replacement is used', (t) => {
+test('a certificate that becomes a symbolic link to itself changes nothing, and its replacement is used', (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'cert.pem');
   writeFileSync(path, 'first');

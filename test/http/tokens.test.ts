@@ -57,7 +57,7 @@ test('a token works as bearer, over Basic and in the login form; it is shown onc
   assert.ok(file.includes(made.id) && !file.includes(made.token));
 });
 
-test('a token cannot leave its paths by links, dots, case, listings, searches, archives, copies, moves, locks or the trash', async (t) => {
+test('a token cannot leave its paths by symlinks, dots, case, lists, searches, archives, copies, moves, locks or the trash', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true }, group: { trash: { days: 1 } } });
   makeFolders(server);
   for (const [link, target] of [
@@ -214,7 +214,7 @@ test('tokens need permission at their place: 422 for a permission the account la
   assert.equal(await statusOf({ path: '/in', permissions: ['allow-write'] }), 422);
   assert.equal(await statusOf({ path: '/in' }, { user: `bob:${testPassword}` }), 403);
   const { as } = await makeToken(server, { path: '/in' });
-  assert.equal(await statusOf({ path: '/out' }, as), 422, 'beyond the token that makes it');
+  assert.equal(await statusOf({ path: '/out' }, as), 422, 'beyond the path of the token that makes it');
   assert.equal(await statusOf({ path: '/' }, as), 422);
   const made = (await askForToken(server, { path: '/in' })).json<Record<string, unknown>>();
   const { tokens } = (await server.get('/home/__svc__/tokens', { headers: json })).json<{ tokens: Record<string, unknown>[] }>();

@@ -93,7 +93,7 @@ test('existing names with control characters go to the trash, and can only be re
   assert.equal(readFileSync(join(server.home, 'good'), 'utf8'), 'content');
 });
 
-test('a deleted link is restored as a link, and a trash that was replaced by a link is not followed', async (t) => {
+test('a deleted symbolic link is restored as a link, and a trash that was replaced by one is not followed', async (t) => {
   const server = await startServer(t, { group: { trash } });
   mkdirSync(join(server.home, 'real'));
   writeFileSync(join(server.home, 'real/file'), 'kept');
@@ -137,7 +137,7 @@ test('restoring needs the right to write at the new place, and removal for good 
   const byPath = Object.fromEntries((await trashOf(server)).map(({ path, id }) => [path, id]));
   const id = (path: string) => byPath[path] ?? assert.fail(path);
   assert.equal((await restore(server, id('/a'), { path: '/shut/a' })).status, 403, 'no right to write there');
-  assert.equal((await restore(server, id('/tree'))).status, 403, 'a member may not come back');
+  assert.equal((await restore(server, id('/tree'))).status, 403, 'no right to write a member of the folder');
   assert.equal(
     (await server.send('DELETE', `/home/__svc__/trash/${id('/drop/b')}`)).status,
     403,

@@ -84,7 +84,7 @@ test('bodies over 1 MiB get 413 and event 40019, whether or not their length is 
   assert.deepEqual(await server.eventIds(), [40019, 40019, 40007]);
 });
 
-test('MKCOL creates a folder with 201; taken names get 405, missing parents 409, and requests with a body 415', async (t) => {
+test('MKCOL creates a folder with 201; taken names and URLs without a slash get 405, missing parents 409, and bodies 415', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'f'), '');
   const table: [string, string | undefined, number][] = [

@@ -234,7 +234,7 @@ test('the event of a MOVE has source and destination', async (t) => {
   });
 });
 
-test('replaced items are reported: in the event of the change, and a folder as removed', async (t) => {
+test('the event of a change says that it replaced an item; a replaced folder also has an event of its removal', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   const to = (destination: string) => ({ headers: { destination: `/home/${destination}`, overwrite: 'T' } });

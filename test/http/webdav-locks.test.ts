@@ -147,7 +147,7 @@ test('LOCK of a free name creates an empty file that is locked', async (t) => {
   assert.equal((await server.put('/home/new', 'x', { headers: { if: `(<${tokenOf(reply)}>)` } })).status, 201);
 });
 
-test('a lock applies to every method of every client, and its token works only for its own account', async (t) => {
+test('a lock applies to every method of every client, and its token works only for the account that holds it', async (t) => {
   const both = await startServer(t, { ...on, accounts: { bob: { password: await cheapHash(testPassword) } } });
   const { home } = both;
   for (const name of ['d', 'd/sub']) mkdirSync(join(home, name), { recursive: true });

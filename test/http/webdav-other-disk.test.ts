@@ -48,7 +48,7 @@ test('MOVE of a file to another file system, there and back', async (t) => {
   assert.deepEqual(await server.eventIds(), [40062, 40055, 40056, 40062, 40055]);
 });
 
-test('MOVE of a folder to another file system: all of it, links as links, also over a folder', async (t) => {
+test('MOVE of a folder to another file system: all of it, symbolic links as links, also over a folder', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk);
@@ -74,7 +74,7 @@ test('COPY to another file system', async (t) => {
   assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'A');
 });
 
-test('a full disk at the destination leaves both ends whole, and no temporary file', async (t) => {
+test('a full disk at the destination leaves source and destination whole, and no temporary file', async (t) => {
   const disk = smallDisk(t, 2000);
   if (!disk) return;
   // With this option, files may replace folders.

@@ -180,7 +180,7 @@ test('names that are not UTF-8 are not listed, with event 40028 each time', asyn
   );
 });
 
-test('only permitted members are listed: no links that lead out, no temporary files, but virtual folders', async (t) => {
+test('only permitted members are listed: no symbolic links that lead out, no temporary files, but virtual folders', async (t) => {
   const server = await startServer(t);
   await server.stop();
   mkdirSync(join(server.folder, 'shared'));

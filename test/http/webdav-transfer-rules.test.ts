@@ -102,7 +102,7 @@ test('replacing an empty folder needs permission to delete folders', async (t) =
   assert.deepEqual(tree(server.home), { 'empty/': '', 'empty/x': 'X' });
 });
 
-test('a refusal reveals nothing about existing items at either end', async (t) => {
+test('a refusal reveals nothing about existing items at the source or the destination', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['/secret/*', 'deny-full-control']] } });
   plant(server, { a: 'A', 'secret/': '', 'secret/there': 'S' });
   for (const method of ['COPY', 'MOVE']) {

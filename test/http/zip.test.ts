@@ -13,7 +13,7 @@ import { startServer, testSections } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { zipWith } from '../support/zips.ts';
 
-test('a folder becomes a ZIP with full paths and exact length, without links', async (t) => {
+test('a folder becomes a ZIP with full paths and exact length, without symbolic links', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'unzip')) return;
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd/empty'), { recursive: true });
@@ -190,7 +190,7 @@ test('files with sizes around every limit of reading are archived byte by byte',
 });
 
 for (const [what, swap] of [
-  ['a link that leads outside', (path: string, outside: string) => symlinkSync(outside, path)],
+  ['a symbolic link that leads outside', (path: string, outside: string) => symlinkSync(outside, path)],
   ['a shorter file', (path: string) => writeFileSync(path, 'short')],
   ['nothing', () => {}],
 ] as const) {

@@ -272,7 +272,7 @@ test('two handlers for all events whose deliveries fail do not cause each other 
   const events = await server.events();
   assert.ok(events.length < 80, `${events.length} events`);
   for (const event of down.events().filter(({ id }) => id === '20174')) {
-    assert.notEqual(event.data.event_id, '20174', 'the failed delivery of an event 20174 is not delivered itself');
+    assert.notEqual(event.data.event_id, '20174', 'no event about a failed delivery of an event 20174 is delivered');
   }
   const own = down.requests.map(({ body }) => JSON.parse(body.toString('utf8')).events[0] as ServiceEvent);
   assert.ok(own.length > 0);

@@ -137,7 +137,7 @@ test('bombs: no member gives more than its announced size, and overlapping membe
   for (const index of [0, 1, 2]) await assert.rejects(contentOf(overlapping, index), failsAs('damaged'));
 });
 
-test('damaged, encrypted, otherwise compressed files and non-archives are distinguished', async () => {
+test('damaged or encrypted members, unknown compressions, and files that are no archives are distinguished', async () => {
   const cases: [string, Buffer, string][] = [
     ['CRC', makeZip([{ ...text, crc: 1 }]), 'damaged'],
     ['encrypted', makeZip([{ ...text, flags: 1 }]), 'encrypted'],

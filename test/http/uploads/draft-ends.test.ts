@@ -60,7 +60,7 @@ test('the checks of an upload are repeated at its end, and a refusal leaves noth
 });
 
 // MUSTs: a 104 to an append has no `Location` (Append).
-test('progress is reported by 104 while content arrives, but not if it has a digest, and not for the whole', async (t) => {
+test('progress is reported by 104 while content arrives, but not for content with a digest, and never the whole length', async (t) => {
   const server = await startServer(t);
   const large = Buffer.alloc(80 * 1024 * 1024, 'x');
   const headers = { 'content-length': String(large.length) };

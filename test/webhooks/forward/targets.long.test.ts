@@ -100,7 +100,7 @@ function knownHosts(server: SshTestServer): string {
 
 const startTarget = (t: TestContext) => startSsh(t, {}, { services: { web: { type: 'http', port: 0 } } });
 
-test('SFTP: files are sent with key or password, into created folders, and replace others; an unknown server gets nothing', async (t) => {
+test('SFTP: files are sent with key or password, into created folders, and replace old ones; an unknown server gets nothing', async (t) => {
   const target = await startTarget(t);
   const known_hosts_path = knownHosts(target);
   const url = `sftp://alice@127.0.0.1:${target.sshPort}/in/{account.name}/{path}`;
