@@ -69,7 +69,7 @@ for (const challenge of ['http-01', 'tls-alpn-01']) {
   });
 }
 
-test('port 80 redirects to https, and answers only current challenges', async (t) => {
+test('the port for challenges redirects to https, and answers only current challenges', async (t) => {
   const pebble = await startPebble(t);
   if (!pebble) return;
   const { server } = await obtained(t, pebble, {});

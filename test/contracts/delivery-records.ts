@@ -61,34 +61,37 @@ export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContex
       if (writable) await body(writable);
     });
 
-  contract('pages of both kinds, newest first; no record is left out or repeated while more are added', async ({ records, add }) => {
-    assert.deepEqual(await newestDeliveries(records, {}, { limit: 5 }), { deliveries: [], next: undefined });
-    const all = numbers(50).map((index) => ({ kind: index % 3 === 0 ? 'replays' : 'deliveries', record: delivery(index) }) as const);
-    for (const kind of ['deliveries', 'replays'] as const)
-      await add(
-        kind,
-        all.filter((one) => one.kind === kind).map(({ record }) => record),
-      );
-    const expected = all.toReversed();
-    for (const limit of [1, 7, 50, 500]) {
-      const found = (await pages(records, {}, limit)).flat();
+  contract(
+    'pages contain deliveries and replays, newest first; no record is left out or repeated while more are added',
+    async ({ records, add }) => {
+      assert.deepEqual(await newestDeliveries(records, {}, { limit: 5 }), { deliveries: [], next: undefined });
+      const all = numbers(50).map((index) => ({ kind: index % 3 === 0 ? 'replays' : 'deliveries', record: delivery(index) }) as const);
+      for (const kind of ['deliveries', 'replays'] as const)
+        await add(
+          kind,
+          all.filter((one) => one.kind === kind).map(({ record }) => record),
+        );
+      const expected = all.toReversed();
+      for (const limit of [1, 7, 50, 500]) {
+        const found = (await pages(records, {}, limit)).flat();
+        assert.deepEqual(
+          found.map(({ kind, record }) => ({ kind, record })),
+          expected,
+          `${limit}`,
+        );
+        assert.equal(new Set(found.map(({ id }) => id)).size, found.length);
+      }
+      let next = 50;
+      const late = await pages(records, {}, 7, () => add('deliveries', [delivery(next++)]));
       assert.deepEqual(
-        found.map(({ kind, record }) => ({ kind, record })),
-        expected,
-        `${limit}`,
+        late.flat().map(({ record }) => record),
+        expected.map(({ record }) => record),
+        'later deliveries are not on the following pages',
       );
-      assert.equal(new Set(found.map(({ id }) => id)).size, found.length);
-    }
-    let next = 50;
-    const late = await pages(records, {}, 7, () => add('deliveries', [delivery(next++)]));
-    assert.deepEqual(
-      late.flat().map(({ record }) => record),
-      expected.map(({ record }) => record),
-      'later deliveries are not on the following pages',
-    );
-    const again = await newestDeliveries(records, {}, { limit: 1 });
-    assert.equal(again?.deliveries[0]?.record.time, delivery(next - 1).time);
-  });
+      const again = await newestDeliveries(records, {}, { limit: 1 });
+      assert.equal(again?.deliveries[0]?.record.time, delivery(next - 1).time);
+    },
+  );
 
   contract('filters work alone and together', async ({ records, add }) => {
     const made = numbers(60).map((index) => delivery(index));

@@ -165,7 +165,7 @@ function say(t: TestContext, folder: string, text: string | Buffer): { socket: S
   return { socket, heard: () => heard, isOver: () => isOver };
 }
 
-test('incomplete requests, garbage and endless heads are ended soon and do no harm', { timeout: 60_000 }, async (t) => {
+test('connections with incomplete requests, garbage or endless headers are ended soon and do no harm', { timeout: 60_000 }, async (t) => {
   const folder = await open(t, three());
   const hostile = [
     '',

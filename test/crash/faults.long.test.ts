@@ -16,7 +16,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Without the variable, there is one round of each kind. */
+/** Without `SVC_CRASH_ROUNDS`, there is one round with each kind of fault. */
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 0);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/failing-disk.cjs');

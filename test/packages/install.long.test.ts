@@ -45,7 +45,7 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
   const mounted = `/mnt/${basename(built)}`;
   await t.test('the image, as far as it works without a registry', (sub) => image(machineCopy(sub, folder), folder, mounted));
   succeeds(copy, `dpkg -i ${mounted}`);
-  await t.test('the package creates accounts and sets rights', () => installed(copy));
+  await t.test('the package creates the account svc, and sets owners and modes', () => installed(copy));
   await t.test('svc serves with its own account', () => serves(copy));
   await t.test('the systemd unit is valid and restrictive', () => unit(copy));
   laterVersion(folder, built);

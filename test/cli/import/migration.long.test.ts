@@ -12,7 +12,7 @@ import { hasProgram } from '../../support/requires.ts';
 import { makeKey } from '../../support/ssh.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 
-test('sshd and svc run side by side with one host key, and the client of OpenSSH gets its file from both', {
+test('sshd and svc run side by side with one host key, and the sftp client of OpenSSH gets, puts and removes files at both', {
   timeout: 90_000,
 }, async (t) => {
   if (!hasProgram(t, 'sshd') || !hasProgram(t, 'sftp')) return;
