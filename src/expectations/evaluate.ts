@@ -141,8 +141,8 @@ export interface Period {
   untilMs?: number;
   nowMs: number;
   /**
-   * The time since which each expectation is watched. Earlier occurrences are judged separately, so that they take no files from later
-   * ones. If their files did not come, they are marked as not watched.
+   * The time since which each expectation is watched. Occurrences that were due before this time are judged separately, so that they take
+   * no files from later occurrences. If the files of such an occurrence did not come, it is marked as not watched.
    */
   inForce?: ReadonlyMap<string, number>;
   onBadLine?: (bad: BadLine) => void;

@@ -64,7 +64,7 @@ const maxConsidered = 500;
 
 /**
  * Returns the time from which occurrences are needed to judge the newest occurrence. Earlier occurrences are needed if their windows
- * overlap with the newest window, because they can take its files.
+ * overlap with the newest window, because files that arrive in that window can belong to them.
  *
  * @param earliestMs minimum of the result
  */

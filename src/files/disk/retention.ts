@@ -72,7 +72,8 @@ export class Retention {
   }
 
   /**
-   * The end of a file's retention, Unix time in milliseconds; undefined if the file is not retained.
+   * The end of a file's retention, Unix time in milliseconds; undefined if the file is not retained. Removes a record that no longer
+   * applies.
    *
    * @param member path of the file, bound to its folder (`OpenedFolder.member`)
    */

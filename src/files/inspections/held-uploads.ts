@@ -27,7 +27,7 @@ const resumeEveryMs = 10_000;
 /** Maximum number of held uploads that are processed at the same time, for example to inspect them again. Each may need an open file. */
 const resumedAtOnce = 16;
 
-/** Duration of the lease of a process that inspects a held upload. The process renews the lease before it ends. */
+/** Duration of the lease of a process that inspects a held upload. The process renews the lease in time, until the inspection has ended. */
 const leaseMs = 60_000;
 
 /** If the content of a new record does not appear within this time, the content is treated as lost. */

@@ -55,7 +55,7 @@ export function mayNeedJudgement(move: Pick<Move, 'paths' | 'intoTrash' | 'entry
 }
 
 /**
- * Whether a file with a temporary name gets another name than the one that inspections saw. For example, inspections see `a.csv.part` as
+ * Whether a file with a temporary name gets a name other than the one that inspections saw. For example, inspections see `a.csv.part` as
  * `a.csv`, and the file is renamed to `b.csv`.
  */
 function isNamedOtherwise({ entry, from, to, options }: Pick<Move, 'entry' | 'from' | 'to' | 'options'>): boolean {
@@ -225,7 +225,8 @@ interface JudgedMove {
  * Inspects the files of a move that is made with a copy. The move is made only if all files are accepted.
  *
  * @param hidden name of the copy, in the folder of the target
- * @throws ServiceError `unprocessable` if inspections refuse a file, or would hold a file in a folder that is moved
+ * @throws ServiceError `unprocessable` if inspections refuse a file, or would hold a file in a folder that is moved; also for a symbolic
+ *   link in such a folder
  */
 export async function judgeMoved(move: Move, hidden: string): Promise<JudgedMove> {
   const { paths, entry, target, to } = move;

@@ -97,7 +97,7 @@ export class ResumableUpload {
     }
   }
 
-  /** Ends a request after an error. Ends the upload if the error is final; otherwise keeps it for another request. */
+  /** Ends a request after an error. If a later request can continue the upload, keeps it; otherwise ends the upload. */
   async fail(error: unknown): Promise<void> {
     if (!this.released && (!this.isKnownToClient || isFinal(error))) await this.end(error);
     else if (this.#receiving) await this.#goBack();

@@ -3,7 +3,7 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 import { holdLease } from './certificates.ts';
 
-/** If the node that reports missed expectations dies, another node takes over after this time, in milliseconds. */
+/** If the node that reports the states of expectations dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 10_000;
 
 // Removes the expectations that ARGV does not name, and records the current time for new ones.
@@ -21,7 +21,7 @@ return redis.call('HGETALL', KEYS[1])`);
 const inForceScript = redisScript(`return redis.call('HGETALL', KEYS[1])`);
 
 /**
- * Stores when the watch of each expectation began, and chooses the node that reports missed expectations.
+ * Stores when the watch of each expectation began, and chooses the node that reports the states of expectations.
  *
  * @param node unique to this process
  */

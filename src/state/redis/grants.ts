@@ -32,7 +32,10 @@ export class RedisGrants implements GrantStore {
   readonly #log: Log;
   readonly #timers: Timer[];
   readonly #following = new SharedRuns(() => this.#followNow());
-  /** Visits that Redis has already counted. Redis is not asked about them again. */
+  /**
+   * Visits that Redis has already counted, each kept until another visit by the same visitor would count. Meanwhile Redis is not asked
+   * about them again.
+   */
   readonly #visits = new ExpiringMap<true>(maxVisits);
   /** Number of the last change that this node's copy contains. */
   #sequence = '0';

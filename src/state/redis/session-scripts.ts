@@ -28,8 +28,8 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 
 /**
  * KEYS: session, sessions, account. ARGV: key, login, account UUID, idle ms, maximum age ms, prefix of the keys, maximum number of sessions
- * of the account, address, fingerprints, client. If the account already has its maximum, the session that expires first is ended. Returns
- * the logins of ended sessions.
+ * of the account, address, fingerprints, client. If the account already has its maximum, the sessions that expire first are ended to make
+ * room. Returns the logins of ended sessions.
  */
 export const createScript = redisScript(`${redisNow}${forget}
 local over = {}

@@ -107,7 +107,7 @@ async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
   }
 }
 
-/** Minimum time between two reads of the journal, and between two batches for a follower, in milliseconds. */
+/** Pause of the reader at the end of the journal, and of a follower between two batches, in milliseconds. */
 const readEveryMs = 50;
 const batchEveryMs = 250;
 
@@ -158,7 +158,7 @@ export class LiveEvents {
     maxWaitingPerParty: Number.POSITIVE_INFINITY,
     maxWaiting: Number.POSITIVE_INFINITY,
   });
-  /** The newest events, shared by all followers. A follower that needs older events gets a batch with `lag`. */
+  /** The newest events, shared by all followers. If a follower is so slow that it misses some of them, its next batch has a `lag`. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;

@@ -103,9 +103,9 @@ export function journalStream(link: Pick<RedisLink, 'key'>): string {
 }
 
 /**
- * The journal of all nodes, which is a Redis stream. Each event is first written to this node's files, so that it is on disk before the
- * request is answered. Then it is forwarded to the stream. If Redis loses the event, it is forwarded again. While Redis is unreachable,
- * events wait in the files.
+ * The journal of all nodes, which is a Redis stream. Each event is first written to this node's files. A change is confirmed to the client
+ * only when its event is on disk there. Then the event is forwarded to the stream. If Redis loses the event, it is forwarded again. While
+ * Redis is unreachable, events wait in the files.
  */
 export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
