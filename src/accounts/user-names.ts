@@ -11,8 +11,8 @@ export const userVariable = '${USER}';
 
 /**
  * Whether a text can be the name of an account (docs/spec/authentication.md#names-and-passwords). A name must not be empty, `.` or `..`,
- * must not be longer than 150 characters, and must not have control characters, `/` or `\`. Other names could do harm later, so they are
- * refused before any authentication method gets them.
+ * must not be longer than 150 characters, and must not have control characters, lone surrogates, `/` or `\`. Other names could do harm
+ * later, so they are refused before any authentication method gets them.
  */
 export function isUserName(name: string): boolean {
   if (name === '' || name === '.' || name === '..' || name.length > longestCredentialCharacters) return false;

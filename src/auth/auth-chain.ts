@@ -23,7 +23,7 @@ import { type GrantAccess, GrantLogins, type GrantRefusal, refusalText } from '.
 export type ChainResult =
   | { outcome: 'authenticated'; account: Account; identity: Identity }
   | { outcome: 'refused'; public?: PublicFailure | undefined }
-  /** The secret of a token is right, but the token is not valid now. This does not count as a guess. Only the holder learns the reason. */
+  /** The secret is right, but the token or link is not valid now. This does not count as a guess. Only the holder learns the reason. */
   | { outcome: 'over'; reason: string }
   /** Refused, because no method could check the credentials. This does not count as a guess. */
   | { outcome: 'unanswered' };
@@ -54,7 +54,7 @@ export class AuthChain {
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
   /** Accounts whose home folder was prepared in this turn of the event loop. */
   readonly #prepared = new Set<Account>();
-  /** Accounts whose home folder was prepared at least once. */
+  /** Accounts whose home folder was prepared at least once, with or without success. */
   readonly #welcomed = new WeakSet<Account>();
 
   /**
@@ -188,8 +188,8 @@ export class AuthChain {
    * Returns the current account of a login, narrowed by its token or link. This is fast if nothing has changed.
    *
    * @param address the client's address, to check tokens that are limited to some addresses
-   * @returns undefined if the login would fail now: the account or its group was deleted or disabled, the credential has changed, or the
-   *   service no longer asks the method
+   * @returns undefined if the login would fail now: the account or its group was deleted or disabled, the credential has changed or ended,
+   *   or the service no longer asks the method
    */
   inForce(identity: Identity, address?: string): Account | undefined {
     const { uuid, type } = identity.method;
@@ -269,7 +269,10 @@ export class AuthChain {
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
   }
 
-  /** Prepares the home folder. Emits `homeFolderCreated` or `homeFolderUnavailable`. @returns the reason if it fails */
+  /**
+   * Prepares the home folder. Emits `homeFolderCreated` if it creates a folder, `homeFolderUnavailable` if it fails. @returns the reason if
+   * it fails
+   */
   #prepareTold(account: Account, method: AuthMethod, question: Question): string | undefined {
     this.#welcomed.add(account);
     try {

@@ -18,8 +18,8 @@ export function loginSource(address: string): string {
 export type GuessRealm = 'administrator' | 'link';
 
 /**
- * Returns the source of an attempt. Each realm has its own bans, because any web page can make a browser guess at links. A ban for that
- * must not prevent logins.
+ * Returns the source of an attempt. Each realm has its own bans, because any web page can make a browser guess at links. A ban for
+ * such guesses must not prevent logins.
  */
 export function attemptSource(address: string, realm: GuessRealm | undefined): string {
   return realm === undefined ? loginSource(address) : `${realm}/${loginSource(address)}`;
@@ -47,7 +47,7 @@ export interface LoginAttempt {
   /** The return value of `attemptSource`. */
   readonly source: string;
   /**
-   * The name. In a realm, the realm and a slash precede the name. It is empty if no account can have the name that was sent.
+   * The name; empty if no account can have the name that was sent. In a realm, the realm and a slash precede the name.
    */
   readonly username: string;
   /** Keyed hash of the credentials and the name (`AddressBans.keyFor`). */

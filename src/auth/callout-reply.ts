@@ -16,7 +16,7 @@ export interface CalloutReply {
   body: Buffer;
 }
 
-/** Maximum number of values in an account. The check of more values would take noticeable time. */
+/** Maximum number of values in the body of a reply. The check of more values would take noticeable time. */
 const maxAccountValues = 20_000;
 
 /**

@@ -39,8 +39,8 @@ export class LocalPasswords {
    * Changes a password.
    *
    * @param announce called with the fingerprints of the old and new hash, before the new password becomes valid
-   * @returns one sentence for each unmet rule; empty if the password was changed
-   * @throws the errors of `AccountsFile.setPassword` if the new hash cannot be written
+   * @returns the reasons why the password was not changed, one sentence for each; empty if it was changed
+   * @throws the errors of `AccountsFile.setPassword`; ServiceError `unavailable` if too many verifications are already waiting
    */
   async change(
     methodUuid: string,

@@ -58,7 +58,8 @@ interface Line {
 }
 
 /**
- * Admits login attempts in this process if `AddressBans` allows them. Attempts from one source are admitted in the order of their arrival.
+ * Admits login attempts in this process if `AddressBans` allows them. Attempts that wait for a slot of the same source are admitted in the
+ * order of their arrival.
  */
 export class LoginAttempts {
   readonly #bans: AddressBans;
@@ -107,7 +108,7 @@ export class LoginAttempts {
    * @param longestMs maximum duration of the check in milliseconds, and also of the wait
    * @param check checks the credentials
    * @param outcomeOf returns the outcome for the result of `check`; `unknown` counts neither as failure nor as success
-   * @throws the errors of `check`; ServiceError `unavailable` if the outcome cannot be counted
+   * @throws the errors of `begin` and of `check`; ServiceError `unavailable` if a failure cannot be counted
    */
   async counted<T>(
     credentials: PresentedCredentials,

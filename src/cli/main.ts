@@ -50,7 +50,7 @@ export async function main(args: readonly string[]): Promise<number> {
       code = await action();
     } catch (error) {
       if (isConfigError(error)) {
-        // Loaded here, because other commands do not need the schema of the configuration.
+        // Loaded here, because `findings-output.ts` loads the schema of the configuration, which other commands do not need.
         const { complainFindings } = await import('./findings-output.ts');
         complainFindings(error.findings, error.source);
         code = exitCode.no;

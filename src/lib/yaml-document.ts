@@ -67,7 +67,7 @@ export function plainValue(document: Document.Parsed): unknown {
 /**
  * Reads YAML or JSON that is not a configuration, such as test cases and accounts.
  *
- * @throws Error with one line that names the problem and its position
+ * @throws Error with one line that names the problem, usually with its position
  */
 export function readPlainYaml(text: string): unknown {
   const { document, problems } = parseYaml(text);

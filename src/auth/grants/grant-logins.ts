@@ -60,7 +60,7 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Returns why the account does not allow the use of its grant; undefined if it allows it. */
+  /** Returns why the account does not allow the use of its grant; undefined if the use is allowed. */
   whyForbidden({ kind, paths = [] }: Grant, { tokens, links, permissions }: Account): GrantRefusal {
     if (!(kind === 'token' ? tokens : links).enabled) return 'disabled';
     // A link ends when its account loses the right to share the path.

@@ -40,7 +40,7 @@ export interface Grant {
   readonly link?: LinkDetails;
   /** Set when the grant has ended. */
   readonly end?: { readonly reason: GrantEnd; readonly atMs: number; readonly by: string };
-  /** The last use, to the minute. */
+  /** The last recorded use. Uses are recorded at most once a minute. */
   readonly used?: { readonly atMs: number; readonly address: string };
   /** Number of downloads through a link, and number of visits to the link's page. */
   readonly downloads?: number;
@@ -118,8 +118,8 @@ export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolea
 }
 
 /**
- * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. For counters and times of use, the result has the
- * larger value.
+ * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. The result has the earlier expiry, the later use
+ * and the larger counters.
  */
 export function mergeGrants(first: Grant, second: Grant): Grant {
   const { end: firstEnd, used: firstUsed } = first;

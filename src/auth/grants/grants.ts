@@ -74,7 +74,7 @@ export class Grants {
   /**
    * Creates a token or link of an account. Emits `tokenMade` or `linkMade`. Grant and event are on disk when the promise resolves.
    *
-   * @param account the account; narrowed if the client logged in with a token, because a token can create only narrower grants
+   * @param account the account; narrowed if the client logged in with a token, because the new grant must not grant more than that token
    * @param by the account or operator that creates the grant
    * @throws ServiceError `unprocessable` for rights that the account cannot grant, `unauthorized` if the client's token is no longer valid;
    *   otherwise the errors of `GrantStore.add`

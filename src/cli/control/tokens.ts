@@ -61,7 +61,9 @@ export async function createToken({ account, ...options }: TokenOptions): Promis
   return printMade(await order(options, 'create-token', { by: userInfo().username, account, order: wantedToken(options) }), options);
 }
 
-/** Creates a token with fewer rights than a given token, and prints only the new token. If the given token ends, the new one ends, too. */
+/**
+ * Creates a token with at most the rights of a given token, and prints only the new token. If the given token ends, so does the new one.
+ */
 export async function narrowToken(token: string, options: TokenOptions): Promise<number> {
   const secret = await readSecretOption(token);
   return printMade(await order(options, 'narrow-token', { by: userInfo().username, token: secret, order: wantedToken(options) }), options);

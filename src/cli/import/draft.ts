@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
 
-/** A setting of the old server that the new configuration does not have. The names of its members are those in the output with `--json`. */
+/**
+ * A difference between the old server and the new configuration, or a problem of the import. The names of the members are those in the
+ * output with `--json`.
+ */
 export const note = z.strictObject({
   file: z.string().describe('Path of the file, as it was given or found; empty if the note is not about one file.'),
   line: z.int().describe('Line number from 1; 0 if the note is not about one line.'),
@@ -34,7 +37,7 @@ export interface DraftAccount {
   requires: RequiredCredentials;
   quotaBytes: number;
   largestFileBytes: number;
-  /** Name of the account's group on the old server. A group of svc gets the same name. */
+  /** Name of the account's group on the old server. A group of svc is named after it, in capitals. */
   group: string;
 }
 

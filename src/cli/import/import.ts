@@ -43,7 +43,7 @@ const maxFileBytes = 64 * 1024 * 1024;
 /** Maximum size, in bytes, of a configuration that svc reads (config/reading/source.ts). */
 const maxConfigBytes = 4 * 1024 * 1024;
 
-/** Creates a configuration from another server's files. @returns 0 if everything was written, 1 if `--check` found something */
+/** Creates a configuration from another server's files. @returns 1 if `--check` found something, otherwise 0 */
 export async function importFrom(from: string, named: readonly string[], options: ImportOptions): Promise<number> {
   const outputs = outputPaths(options.out);
   if (!options.check) assertFree(outputs);

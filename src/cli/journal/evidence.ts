@@ -249,7 +249,7 @@ function makeEmptyFolder(out: string): void {
   throw new ServiceError('bad-request', `--out ${out} is not empty; name a new folder.`);
 }
 
-/** Returns the public part of the key next to a journal; undefined if this process may not read it. */
+/** Returns the public part of the key next to a journal; undefined if there is no key, or if it cannot be read. */
 function ownKey(path: string): KeyObject | undefined {
   try {
     const key = readKey(path);

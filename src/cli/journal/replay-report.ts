@@ -74,7 +74,7 @@ export const replayedDelivery = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** Prints the result of each delivery, the progress of a replay, and the totals. */
+/** Prints the deliveries that failed (with `--json`, all deliveries), the progress of a replay, and the totals. */
 export class ReplayReport {
   readonly #isJson: boolean;
   readonly #showsProgress: boolean;
