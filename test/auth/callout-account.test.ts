@@ -101,7 +101,7 @@ test('the home folder and the permission to create it come from the account, els
   assert.equal(await realPathOf('mover'), '/moved/a');
 });
 
-test('the owner and group of a new home folder can come from DEFAULT_GROUP', async (t) => {
+test('the owner of a new home folder can come from DEFAULT_GROUP; an unknown owner prevents the login', async (t) => {
   const password = await cheapHash(testPassword);
   const server = await startServer(t, {
     group: { create_home_folder_owner: 'no-such-owner' },

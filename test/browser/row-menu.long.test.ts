@@ -12,7 +12,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   const menu = page.getByRole('menu');
   const item = (name: string) => menu.getByRole('menuitem', { name, exact: true });
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  // The action appears after the service has reported that it supports MOVE.
+  // This action appears after the service has reported that it supports MOVE.
   await page.locator('#actions button', { hasText: 'Move' }).waitFor({ state: 'attached' });
 
   await page.getByRole('button', { name: 'Actions for c.bin' }).click();

@@ -44,7 +44,7 @@ browserTest('Control+A selects all, Shift with keys or clicks a range; typed let
   await page.getByRole('link', { name: 'gamma' }).click({ modifiers: ['Shift'] });
   assert.deepEqual(await selected(), ['beta', 'bird', 'bison', 'gamma']);
   await page.getByRole('link', { name: 'alpha' }).click({ modifiers: ['Shift'] });
-  assert.deepEqual(await selected(), ['alpha', 'Äpfel', 'beta'], 'a press with Shift sets the other end of the range');
+  assert.deepEqual(await selected(), ['alpha', 'Äpfel', 'beta'], 'a click with Shift sets the other end of the range');
   assert.equal(page.context().pages().length, 1);
   await press('Escape');
 
