@@ -283,8 +283,8 @@ function printTimes(wallMs) {
 }
 
 /**
- * Orders files so that files of different folders alternate. Files of one folder need the same resource, such as the browser or Redis. In
- * this order, few of them run at the same time.
+ * Orders files so that files of different folders alternate. Files of one folder often need the same resource, such as the browser or
+ * Redis. In this order, few files that need the same resource run at the same time.
  */
 function inTurn(paths) {
   const counts = new Map();

@@ -57,7 +57,11 @@ export async function assertAllByForms(t: TestContext, look: Pick<BrowserOptions
   await page.getByLabel('Select Reports').check();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('heading', { name: 'Delete these 2 items?' }).waitFor();
-  assert.deepEqual(await page.locator('form.row').locator('a, button').allInnerTexts(), ['Cancel', 'Delete'], 'as in dialogs');
+  assert.deepEqual(
+    await page.locator('form.row').locator('a, button').allInnerTexts(),
+    ['Cancel', 'Delete'],
+    'the same order as in dialogs',
+  );
   assert.ok(existsSync(join(server.home, 'small.txt')), 'the question deletes nothing');
   assert.match(await page.locator('.doomed').innerText(), /Reports\s+with everything in it/);
   await page.getByRole('button', { name: 'Delete' }).click();

@@ -9,7 +9,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { ManualClock } from './manual-clock.ts';
 import { until } from './receiver.ts';
 
-/** Opens connections whose clients send a request and then read nothing. Returns the replies to them. */
+/** Opens connections whose clients send a request and then read nothing. Returns the server's replies, to which a test can write. */
 export async function deafReaders(t: TestContext, count: number): Promise<ServerResponse[]> {
   const replies: ServerResponse[] = [];
   const server = createServer((_, outgoing) => void replies.push(outgoing)).listen(0, '127.0.0.1');

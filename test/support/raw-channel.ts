@@ -30,7 +30,7 @@ export interface ChannelAnswers {
   /** The server's numbers of the opened channels. */
   opened: number[];
   refused: number;
-  /** Number of requests on channels that were granted. */
+  /** Number of granted requests on channels. */
   granted: number;
   denied: number;
   /** The client's numbers of the channels that the server has closed. */
@@ -39,7 +39,7 @@ export interface ChannelAnswers {
   settled(): Promise<void>;
 }
 
-/** Counts replies instead of the client, which would treat replies on unknown channels as an error. */
+/** Handles replies in place of the client, and counts them. The client would treat replies on unknown channels as an error. */
 export function countAnswers(client: unknown): ChannelAnswers {
   const protocol = protocolOf(client);
   let onPong: () => void = () => {};

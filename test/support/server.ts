@@ -34,7 +34,7 @@ const testPasswordHash = cheapHash(testPassword);
 
 type Section = Record<string, unknown>;
 
-/** Sections of a configuration. By default there is a folder for `alice` (password `testPassword`) over http. */
+/** Sections of a configuration. By default, `alice` (password `testPassword`) has a folder, which is served over HTTP. */
 export interface TestConfig {
   server?: Section;
   group?: Section;

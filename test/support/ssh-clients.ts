@@ -52,7 +52,7 @@ export function canMount(t: TestContext, ...programs: string[]): boolean {
     return true;
   } catch {
     console.log(`skipped: ${t.name}: this machine lets nobody mount FUSE`);
-    t.skip('no FUSE');
+    t.skip('this user may not use FUSE');
     return false;
   }
 }
@@ -90,7 +90,10 @@ export async function rcloneInfo(server: SshTestServer, ...checks: string[]): Pr
   return output.split('// svc\n')[1] ?? output;
 }
 
-/** The expected result of `rcloneInfo`, without names that are never possible. */
+/**
+ * The expected result of `rcloneInfo` for the lengths and the normalisation of names, and for streams. With `--all`, rclone lists the
+ * characters that no name can contain before this text.
+ */
 export const namesAndStreams = `maxFileLength = 255 // for 1 byte unicode characters
 maxFileLength = 127 // for 2 byte unicode characters
 maxFileLength = 85 // for 3 byte unicode characters

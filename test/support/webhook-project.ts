@@ -50,6 +50,6 @@ export async function uploadThen(t: TestContext, cwd: string, names: string[], s
   assert.equal(await service.stop(), true);
 }
 
-/** Returns a handler of uploads, which failed deliveries never stop. */
+/** Returns the YAML of a handler for uploads. Failed deliveries never stop this handler. */
 export const crm = (url: string, more = '') => `crm: {type: http, target: 40017, url: "${url}", fail_after_errors: 0${more}}`;
 export const files = (events: ServiceEvent[]) => events.map(({ data }) => data.file_name);

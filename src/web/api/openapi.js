@@ -26,7 +26,7 @@ window.addEventListener('load', () => {
       // If no type was chosen, request the replies of the JSON API instead of those for browsers.
       const accept = request.headers.accept ?? request.headers.Accept ?? '*/*';
       if (accept === '*/*') request.headers.accept = 'application/json';
-      // With this header, a reply to an ended session does not make the browser open its own password dialog.
+      // With this header, the browser does not open its own password dialog when the session has ended.
       request.headers['X-Requested-With'] = 'XMLHttpRequest';
       return request;
     },

@@ -164,7 +164,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
   return count > 0;
 }
 
-/** Returns false for the refusal of an excuse whose files have arrived meanwhile. @throws every other error */
+/** Returns false if an excuse was refused because the files have arrived meanwhile. @throws every other error */
 function isNoLongerMissing(error: unknown): false {
   if (error instanceof Refused && error.status === 409) return false;
   throw error;
