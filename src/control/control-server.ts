@@ -50,7 +50,7 @@ const stallWithinMs = 30_000;
  * restores items, `POST /held/ACTION?id=…` acts on held uploads, and `POST /orders/NAME` with a JSON body runs a command. Replies are
  * NDJSON.
  *
- * @param dataFolderPath data folder of this process, in which the socket is created
+ * @param dataFolderPath folder in which the socket is created: the data folder, or with `--workers` the folder that all nodes share
  * @returns a function that closes the socket
  * @throws ServiceError `unavailable` if the folder cannot contain a socket
  */

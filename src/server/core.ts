@@ -55,7 +55,7 @@ interface CoreDependencies {
   heldLimits: () => UploadLimits;
   /** The service's own data folder, which no account can access. */
   excludedPath: string;
-  /** Finds an account of the configuration by its name. */
+  /** Finds an account by its name, unless only a remote endpoint knows it. */
   findAccount: (name: string) => Account | undefined;
 }
 

@@ -153,7 +153,7 @@ export class OperatorGrants {
 /**
  * Returns the origin for URLs of new links (docs/spec/links.md#url).
  *
- * @param uuid UUID of a service; without it, the first service is used
+ * @param uuid UUID of a service; without it, the first http or https service is used
  */
 function linkOrigin({ services }: Config, uuid?: string): string {
   const web = Object.entries(services).filter(([, { type, enabled }]) => enabled && (type === 'http' || type === 'https'));

@@ -16,8 +16,8 @@ import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 const maxErrors = 20;
 
 /**
- * A kind of error, as consoles show it: events in group `failure` that differ only in names and numbers. Its members are those of the
- * newest one.
+ * A kind of error, as consoles show it: events in group `failure` that differ only in names and numbers. The members from `time` to
+ * `node` are those of the newest event.
  */
 export interface RecentError {
   /** A key that all errors of one kind share. */

@@ -126,7 +126,7 @@ export class Server {
 
   /**
    * Stops accepting connections, lets transfers finish within `shutdown_timeout`, and flushes the journal.
-   * @returns whether all transfers finished
+   * @returns whether all transfers and deliveries ended in time
    */
   stop(): Promise<boolean> {
     this.#stopped ??= this.#stop();
@@ -242,7 +242,7 @@ export class Server {
 
   /**
    * Switches to a new configuration, completely or not at all. It waits until the server has started. Sessions and running transfers
-   * survive.
+   * survive, unless their accounts lost access.
    *
    * @returns paths of the changed options, and the numbers of sessions, connections and transfers that lost access
    * @throws ServiceError `unavailable` if a change needs a restart or a part cannot be started

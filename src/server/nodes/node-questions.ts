@@ -20,7 +20,7 @@ const answersEveryMs = 50;
 /** Maximum number of questions that a node answers at the same time. Further ones wait. */
 const maxAtOnce = 10;
 
-/** Maximum number of successive messages that are skipped because they cannot be read. */
+/** Maximum number of unreadable messages that one check for questions skips, and that one question skips while it waits for answers. */
 const maxBad = 100;
 
 /** Time in milliseconds for which an answer is kept until it is fetched. */

@@ -192,8 +192,8 @@ export interface NewConnection extends ConnectionOrigin {
 }
 
 /**
- * Returns whether a client is admitted. There must be a free slot. If the client connects through a proxy, the proxy must report the
- * address of the client. This address must not be banned.
+ * Returns whether a client is admitted. There must be free slots. With `proxy_protocol`, a connection of a trusted proxy must begin with a
+ * valid PROXY header. The address of the client must not be banned.
  */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { service, slots } = connection;

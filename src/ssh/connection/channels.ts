@@ -125,8 +125,8 @@ const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
 const shellAnswer = '%ComSpec%\n';
 
 /**
- * Answers a command. If `checksum_commands` is set, returns the checksum of one file in the format of coreutils. Refuses any other command
- * with exit status 1. Never rejects.
+ * Answers a command. If `checksum_commands` is set, returns the checksum of one file in the format of coreutils, and answers
+ * `shellQuestion`. Refuses any other command with exit status 1. Never rejects.
  *
  * @param command undefined if the client requests a shell
  */

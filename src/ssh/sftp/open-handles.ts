@@ -84,7 +84,7 @@ export interface OpenHandle {
   sync(): Promise<void>;
   /** Called when the client closes the handle. Resolves when all changes are on disk and reported. */
   close(): Promise<void>;
-  /** Called when the connection has ended. Never rejects. */
+  /** Called when the channel ends before the client has closed the handle. Never rejects. */
   lose(): Promise<void>;
 }
 
@@ -182,7 +182,7 @@ export class OpenHandles {
     });
   }
 
-  /** Drops all open files and folders, because the connection was lost. */
+  /** Drops all open files and folders, because the channel has ended. */
   async lose(): Promise<void> {
     const all = [...this.#kept.values()];
     this.#kept.clear();

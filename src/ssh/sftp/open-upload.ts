@@ -19,7 +19,7 @@ interface OpenOptions extends RandomUploadOptions {
   isAppending: boolean;
 }
 
-/** Decides which uploads are kept when their connection is lost. */
+/** Decides which unfinished uploads are kept when their channel ends. */
 export interface LostUploads {
   keepPartial: boolean;
   finalName: RandomUploadOptions['finalName'];
@@ -74,7 +74,7 @@ export class Uploads {
     await end().finally(() => this.#shared.delete(shared));
   }
 
-  /** Ends an upload because its connection was lost. */
+  /** Ends an upload because its channel has ended. */
   async drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
     const keepAs = this.#keptPath(upload.path);
     const keep = keepAs && files.may(keepAs, 'createFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;

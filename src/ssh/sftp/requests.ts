@@ -59,7 +59,7 @@ export class SftpRequests {
     return this.#handles.count > 0;
   }
 
-  /** Drops all open files and folders, because the connection was lost. */
+  /** Drops all open files and folders, because the channel has ended. */
   lose(): Promise<void> {
     return this.#handles.lose();
   }

@@ -48,7 +48,7 @@ function checkAuthority(kind: TargetUrl['kind'], origin: string, query: string):
     throw bad('must name a bucket: s3://bucket/folder/{path}');
 }
 
-/** @throws ServiceError `bad-request` for unknown variables, and for a path that leaves its folder */
+/** @throws ServiceError `bad-request` for unknown variables, and for a path with an invalid name, such as `..` */
 function checkTemplate(template: TextTemplate, text: string): void {
   for (const name of template.variables) {
     if (name.toLowerCase() !== 'path' && !isKnownVariable(name)) throw bad(`no event has a variable "{${name}}"`);

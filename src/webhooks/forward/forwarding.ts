@@ -123,8 +123,8 @@ export class Forwarding implements Sender {
   /**
    * Opens the file of an event. A replay also looks for the file at the path to which an earlier delivery moved it.
    *
-   * @returns undefined if the file is gone because it was sent before
-   * @throws ServiceError `not-found` if the file is gone for another reason
+   * @returns undefined if, in the background, the file is gone because it was sent before
+   * @throws ServiceError `not-found` if the file is gone in any other case
    */
   async #open(
     event: ServiceEvent,

@@ -187,7 +187,10 @@ const head = '{"events":[';
 const headBytes = Buffer.from(head);
 const comma = Buffer.from(',');
 
-/** Creates a JSON body: `{"events": […], "server": {…}, …extra_data}`. The events have the same bytes as the lines of the journal. */
+/**
+ * Creates a JSON body: `{"events": […], "server": {…}, …extra_data}`. An event has the same bytes as its line in the journal, unless
+ * `publicEvent` changed it.
+ */
 function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
   const root = `],"server":${JSON.stringify({ uuid: server.uuid, name: server.name })}`;
   const renderTail = (members: Record<string, unknown>) => {
@@ -212,7 +215,7 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
 
 /**
  * Creates CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` has the same bytes
- * as the line of the journal.
+ * as the line of the journal, unless `publicEvent` changed the event.
  */
 function createCloudEventsPayload(typePrefix: string, isBatch: boolean): Payload {
   return {

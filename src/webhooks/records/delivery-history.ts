@@ -18,9 +18,9 @@ const maxSegments = 2 ** 17;
 
 /** Limits for reading the records. */
 export interface HistoryBounds {
-  /** Only records of events since this time (Unix time in milliseconds) are read. */
+  /** Records from before this Unix time in milliseconds may be skipped. */
   sinceMs: number | undefined;
-  /** Maximum number of events in memory. An event counts once for each of its handlers. */
+  /** Maximum number of events in memory. An event counts once for each of its records. */
   maxEvents: number;
 }
 

@@ -61,8 +61,8 @@ export interface TestDependencies extends ReplayDependencies {
 }
 
 /**
- * Sends a test event (`testEventSent`) to one handler immediately, even if the handler does not run. Each URL gets one attempt. The event
- * is written to the journal, and the delivery to the records of manual deliveries. No other handler gets the event.
+ * Sends a test event (`testEventSent`) to one handler immediately, even if the handler does not run. Each URL gets at most one attempt.
+ * The event is written to the journal, and the delivery to the records of manual deliveries. No other handler gets the event.
  *
  * @param by name of the operator
  * @throws ServiceError `unavailable` if the handler cannot be created, `storage-full` or `internal` if the event cannot be journalled
