@@ -209,7 +209,8 @@ export interface Checked {
 export type CheckOptions = Omit<LintOptions, 'removed'>;
 
 /**
- * Checks a configuration file completely: its options (by the schema), its references to variables and files, and the rest with `lintConfig`.
+ * Checks a configuration file completely: its options (by the schema), its references to variables and files, and the rest with
+ * `lintConfig`.
  *
  * @param file path, or `-` for stdin
  * @throws ServiceError `bad-request` if it cannot be read
@@ -241,7 +242,7 @@ export interface LoadedSafely {
   text: string;
 }
 
-/** Loads a file that must have no errors. @throws ConfigError with all findings that `svc validate` would print */
+/** Loads a file that must have no errors. @throws ConfigError with all findings, including warnings */
 export function loadConfigFile(file: string, env: Environment, options: CheckOptions = {}): LoadedSafely {
   const { loaded, findings, text } = checkConfigFile(file, env, options);
   if (!loaded) throw new ConfigError(findings, text);

@@ -12,7 +12,8 @@ function splitOptions(text: string): string[] {
 }
 
 /**
- * Imports the keys of authorized_keys(5). A key with restrictions, such as addresses, a command or an expiry, is not imported.
+ * Imports the keys of authorized_keys(5). A key with a restriction, such as addresses, an expiry, or a command other than
+ * internal-sftp, is not imported.
  *
  * @param isAccepted returns whether the old server accepts a key
  */

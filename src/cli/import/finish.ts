@@ -34,7 +34,7 @@ interface GroupKey {
 }
 
 /**
- * Writes the configuration and test cases of a draft. Names, hashes and keys that svc would refuse are omitted, each with a note.
+ * Writes the configuration and test cases of a draft. Accounts, hashes and keys that svc would refuse are omitted, each with a note.
  *
  * @param from name of the imported server, for the first line
  * @param names names of the written files, which are in one folder

@@ -5,7 +5,7 @@ import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
 
-/** Keywords for features that svc does not have: shells, forwarding, other ways to log in, and logging to syslog. */
+/** Keywords for features that svc does not have, such as shells, forwarding, other ways to log in, and logging to syslog. */
 const withoutCounterpart =
   /^(?:acceptenv|addressfamily|agentforwarding|allow(?:agent|stream)?local?forwarding|allow\w*forwarding|authorizedprincipals\w*|canonical\w*|casignaturealgorithms|compression\w*|debianbanner|disableforwarding|exposeauthinfo|fingerprinthash|gatewayports|gssapi\w*|hostbased\w*|hostkeyalgorithms|ignorerhosts|ignoreuserknownhosts|ipqos|kerberos\w*|keyregenerationinterval|loglevel|logverbose|maxsessions|modulifile|permit(?:emptypasswords|listen|open|rootlogin|tty|tunnel|userenvironment|userrc)|pidfile|print\w+|protocol|pubkeyauthoptions|rdomain|rhosts\w*|rsaauthentication|dsaauthentication|securitykeyprovider|serverkeybits|setenv|streamlocal\w+|strictmodes|syslogfacility|tcpkeepalive|trustedusercakeys|usedns|uselogin|useprivilegeseparation|versionaddendum|x11\w*|xauthlocation)$/;
 
@@ -30,7 +30,7 @@ const remedies: Readonly<Record<string, string>> = {
   usepam: 'svc does not know what PAM refuses or asks for (pam_access, second factors, LDAP): write an authentication callout.',
 };
 
-/** Creates the service from the lines before the first `Match`, and a note for each line that is not carried over. */
+/** Creates the services from the lines before the first `Match`, and notes about lines that are not carried over. */
 export function importSshService(draft: Draft, blocks: readonly Block[], root: string, port: number | undefined): void {
   const service: Record<string, unknown> = { type: 'ssh' };
   const seen = new Set<string>();
@@ -145,7 +145,8 @@ function setAddresses(
 }
 
 /**
- * Finds the keys that the old server refuses for all accounts: the keys in RevokedKeys, and keys of types that the server does not accept.
+ * Finds the keys that no account gets: keys in a file of RevokedKeys, and keys of a type that one of the old server's lists does not
+ * accept.
  *
  * @returns a function that returns whether a key is accepted
  */

@@ -223,7 +223,7 @@ export function permissionsByGroup({ accounts }: Config): Map<string, Permission
 
 type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' | 'retain' | 'trash'>;
 
-/** Finds accounts that cannot log in, and accounts that no authentication method uses. */
+/** Finds accounts that cannot log in or that no authentication method uses, unusable keys and certificates, and weak password hashes. */
 export function lintAccounts(config: Config, report: Report): void {
   const methods = Object.values(config.authentications);
   const hasApplication = methods.length === 0 || methods.some((method) => method.enabled && method.type === 'application');
@@ -261,7 +261,7 @@ export function lintAccounts(config: Config, report: Report): void {
   }
 }
 
-/** Finds unusable accounts files, and weak hashes in them. All weak hashes of a file are reported in one finding. */
+/** Checks the files that `accounts_file_path` names: finds unusable files and weak hashes. All weak hashes of a file are one finding. */
 export function lintAccountsFiles({ authentications }: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(authentications)) {
     if (method.type !== 'application' || !method.enabled || method.accounts_file_path === '') continue;

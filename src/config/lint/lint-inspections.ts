@@ -7,7 +7,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isThisMachine } from './lint-remotes.ts';
 
-/** Finds references to missing inspections, and ways around existing inspections. */
+/** Finds references to missing or disabled inspections, faults in inspections, and ways around them. */
 export function lintInspections(config: Config, report: Report): void {
   for (const section of ['groups', 'accounts'] as const)
     for (const [name, { inspections }] of Object.entries(config[section]))

@@ -5,7 +5,7 @@ import { isObject } from '../../lib/json.ts';
 
 export interface Interpolated {
   value: unknown;
-  /** Paths (joined with NUL) of texts in which a variable was replaced. Such a text may contain a secret. */
+  /** Paths (joined with NUL) of texts in which a variable or a file was inserted. Such a text may contain a secret. */
   secretPaths: Set<string>;
   problems: { path: PropertyKey[]; message: string }[];
 }
