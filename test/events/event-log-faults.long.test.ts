@@ -128,7 +128,7 @@ test('during a rotation, an append is answered only after the sync of the file w
   await closing;
 });
 
-test('a full disk: events of reads leave room for those of changes, and lost ones are counted', async (t) => {
+test('a full disk: events of reads leave room for those of changes, and lost events are counted', async (t) => {
   let isFull = false;
   let roomBytes = 0;
   const { log, folder, clock, lines } = open(t, {

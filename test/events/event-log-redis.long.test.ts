@@ -22,7 +22,7 @@ eventLogContract('journal in Redis', async (t) => {
   return begun && openJournal(begun.link, begun.folder);
 });
 
-test('nodes share one journal, each in its own order, and each event names its writer', async (t) => {
+test('nodes share one journal, the events of each node keep their order, and each event names its writer', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const here = await openJournal(begun.link, join(begun.folder, 'a'), 'a');

@@ -97,7 +97,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
     await left;
   });
 
-  await t.test('the last piece of a tus upload: one request ends it, with one event', async () => {
+  await t.test('the last piece of a tus upload: the upload ends once, with one event', async () => {
     const outcomes = new Set<string>();
     for (let round = 0; round < rounds; round++) {
       const created = await createTus(here, { filename: `tus${round}` });
@@ -121,7 +121,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
     );
   });
 
-  await t.test('a link for one download: one client gets it', async () => {
+  await t.test('a shared link for one download: one client gets the file', async () => {
     writeFileSync(join(home, 'once'), 'once');
     for (let round = 0; round < rounds; round++) {
       const link = await makeLink(here, { path: '/once', maximum_downloads: 1 });

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-test('a node that was killed and starts again gets its handlers back immediately, although another node is there', {
+test('a node that was killed and starts again gets its handlers back before its lease expires, although another node is there', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -89,7 +89,7 @@ function longestGapMs(requests: readonly Received[]): number {
 const outageMs = 5000;
 
 for (const kind of ['paused', 'cut off', 'killed'] as const)
-  test(`deliveries continue within five seconds after Redis was ${kind}`, { timeout: 110_000 }, async (t) => {
+  test(`after Redis was ${kind}, deliveries continue within five seconds of its return`, { timeout: 110_000 }, async (t) => {
     if (!hasProgram(t, 'redis-server')) return;
     const redis = await startRedis(t);
     const proxy = await startProxy(t, redis.port);

@@ -29,7 +29,7 @@ function makeLarge({ folder }: Nodes): void {
   truncateSync(join(folder, 'home', 'large'), largeBytes);
 }
 
-test('an account that one of two nodes has removed loses its sessions at both, and cannot use new ones at that node', async (t) => {
+test('an account that is disabled at one of two nodes loses its sessions at both, and cannot use new ones at that node', async (t) => {
   const accounts = { bob: { password: await cheapHash(testPassword) } };
   const started = await startNodesOnRedis(t, 2, { accounts });
   if (!started) return;
@@ -43,11 +43,11 @@ test('an account that one of two nodes has removed loses its sessions at both, a
   ];
   const out = { accounts, account: { enabled: false } };
   assert.deepEqual(await reload(started, 1, out), { sessions: 1, connections: 0, transfers: 1 });
-  assert.ok((await here.finish()) < largeBytes, 'cut at the node where the account is removed');
+  assert.ok((await here.finish()) < largeBytes, 'cut at the node where the account is disabled');
   assert.deepEqual([await statusAt(first, alice), await statusAt(first, bob)], [401, 200], 'the session of alice has ended at both nodes');
   const again = await sessionAt(first);
-  assert.equal(await statusAt(first, again), 200, 'a node that has not reloaded knows the account');
-  assert.equal(await statusAt(second, again), 401, 'refused at the node where it is removed');
+  assert.equal(await statusAt(first, again), 200, 'a node that has not reloaded accepts the account');
+  assert.equal(await statusAt(second, again), 401, 'refused at the node where the account is disabled');
   assert.equal(await statusAt(first, again), 401, 'this refusal ended the session');
   assert.deepEqual(await reload(started, 0, out), { sessions: 0, connections: 0, transfers: 1 });
   assert.ok((await there.finish()) < largeBytes);

@@ -54,7 +54,7 @@ test('a node that is killed during uploads and downloads is replaced; every answ
   assert.deepEqual(
     readdirSync(join(svc.dataFolder, 'nodes')).toSorted(),
     ['1', '2'],
-    'a replaced node uses the data folder of its predecessor',
+    'a new node uses the data folder of the node that it replaces',
   );
   assert.equal(await svc.stop(), 0);
   const uploads = (await svc.events()).filter(({ id }) => id === '40017').map(({ data }) => String(data.path));

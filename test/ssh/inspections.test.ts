@@ -116,7 +116,7 @@ test('with public_error, the status contains the message of the inspection', asy
   assert.match(String((await put(quiet.client, 'd/name', 'bad')).message), /An inspection refused the file/);
 });
 
-test('inspected files cannot be written in place or appended to; other changes are inspected as a whole', async (t) => {
+test('inspected files cannot be written in place or appended to; for other changes, the whole file is inspected', async (t) => {
   const { client, home } = await session(t, { copyLimitBytes: 4 });
   writeFileSync(join(home, 'd/large'), 'larger than that');
   writeFileSync(join(home, 'd/small'), 'old');

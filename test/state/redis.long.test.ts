@@ -105,7 +105,7 @@ test('two nodes share sessions, bans and suspensions; each time-out is reported 
   assert.deepEqual(await otherHealth.available(['http://a/', 'http://b/']), ['http://b/']);
 });
 
-test('installations with different prefixes are separate; every key expires; no secret is stored', async (t) => {
+test('installations with different prefixes are separate; all keys except `marker`, `run` and `form` expire, and none contains a secret', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const other = await linkTo(t, opened.redis.url, { prefix: 'other' });
@@ -216,7 +216,7 @@ test('a logout that a killed Redis lost is repeated before any login is accepted
   const id = await sessions.create(loginOf('alice'));
   const session = await sessions.find(id);
   assert.ok(session);
-  // From now on nothing is written to the file, so a crash loses it.
+  // From now on Redis syncs its file only once a second, so a crash can lose the last writes.
   await redis.command('CONFIG SET appendfsync everysec');
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const dump = (await redis.command(`DUMP ${`{svc}:logins:web:session:${session.key}`}`)).length;
@@ -235,7 +235,7 @@ test('a logout that a killed Redis lost is repeated before any login is accepted
   assert.equal(await sessions.find(id), undefined);
 });
 
-test('sessions that a password change could not end while Redis was absent end before any login is accepted', async (t) => {
+test('if a password change could not end sessions while Redis was absent, they end before any login is accepted', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;

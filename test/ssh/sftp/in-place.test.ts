@@ -25,7 +25,7 @@ function inPlaceSession(t: TestContext, options: Options = {}, group: Parameters
 const told = (events: { id: number; data: Record<string, unknown> }[]) =>
   events.map(({ id, data }) => [id, data.path, data.total_write, data.in_place]);
 
-test('a file above the limit is resumed in place: others see it grow, and the event of its end says so', async (t) => {
+test('a file above the limit is resumed in place: others see it grow, and the event of the upload says so', async (t) => {
   const { client, home, events, path, ino, text } = inPlaceSession(t);
   const handle = await client.open('large', write | create);
   assert.equal(await client.write(handle, old.length, ', resumed'), ok);
