@@ -42,8 +42,8 @@ const atOnceBytes = 128 * 1024;
 
 /**
  * Writes a file so that its name always has either the old or the complete new content. The content is written into a hidden file beside
- * the target, which is synced and renamed; then the folder is synced. The caller ends the writer with `finish`, `discard`, `suspend` or
- * `leave`.
+ * the target. This hidden file is synced and renamed; then the folder is synced. The caller ends the writer with `finish`, `discard`,
+ * `suspend` or `leave`.
  */
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
@@ -184,7 +184,7 @@ export class FileWriter implements RandomWriter {
   }
 
   async sync(): Promise<void> {
-    // A running sync covers only a part. The sync of the rest need not wait for it.
+    // A running sync covers only a part of the content. The sync of the rest need not wait for the running one.
     const rest = fdatasyncAsync(this.fd).catch((error) => {
       this.#early.failure ??= error;
     });

@@ -74,7 +74,7 @@ export class OpenedFolder {
 
   /**
    * A path to member `name`. With `descriptorsNameFiles`, the path stays bound to this folder, even if the folder is renamed or replaced by
-   * a link (as with openat(2)).
+   * a symbolic link (as with openat(2)).
    */
   member(name: string): string {
     return `${descriptorsNameFiles ? descriptorPath(this.fd) : this.realPath}/${name}`;
@@ -105,8 +105,8 @@ export class OpenedFolder {
    * Reads small files of this folder synchronously. Requires `descriptorsNameFiles`: otherwise members are not bound to this folder, and
    * each file would have to be verified.
    *
-   * @param action receives a function that reads the start of member `name` into a buffer; the member must not be a link. This function
-   *   returns the number of bytes read (less than the buffer's length for a shorter file), and throws ServiceError `not-found` or
+   * @param action receives a function that reads the start of member `name` into a buffer; the member must not be a symbolic link. This
+   *   function returns the number of bytes read (less than the buffer's length for a shorter file), and throws ServiceError `not-found` or
    *   `forbidden`
    */
   readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
@@ -131,7 +131,7 @@ export class OpenedFolder {
   }
 }
 
-// The real path of the file needs no check, because the folder is verified and the file is not a link.
+// The real path of the file needs no check, because the folder is verified and the file is not a symbolic link.
 function readMember(path: string, target: Buffer): number {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);

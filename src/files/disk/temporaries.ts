@@ -31,7 +31,7 @@ export function isTemporaryName(name: string): boolean {
 
 /**
  * Whether a name has the form that the NFS client of Linux uses for removed files. If a file is removed while it is open, this client
- * renames the file, and removes it when it is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
+ * renames the file, and removes it when the file is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
  */
 export function isRemovedName(name: string): boolean {
   return name.length === 28 && removedPattern.test(name);
@@ -72,9 +72,9 @@ const notAbandonedBeforeMs = new Map<string, number>();
 const maxRemembered = 10_000;
 
 /**
- * Removes a temporary file if it was left by a node that no longer runs. Each file is checked once a day, so that listings stay fast while
- * many uploads run. The check uses the change time, which no client can set. Items that were set aside stay. Never throws, because another
- * node may remove the file first.
+ * Removes a temporary file if it was left by a node that no longer runs. A file is checked again only after the time at which it could be
+ * abandoned, so that listings stay fast while many uploads run. The check uses the change time, which no client can set. Items that were
+ * set aside stay. Never throws, because another node may remove the file first.
  *
  * @param path path of a file with the name of a temporary file
  */

@@ -184,7 +184,10 @@ export function checkUnused(roots: RealRoots, path: string): void {
   }
 }
 
-/** Removes a folder that is empty or contains only the content of unfinished uploads. @throws ServiceError `not-empty` */
+/**
+ * Removes a folder that is empty or contains only records of retention and the content of unfinished uploads. @throws ServiceError
+ * `not-empty`
+ */
 export async function removeUnusedFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const folder = openFolder(roots, path);
   try {

@@ -95,8 +95,8 @@ export interface Kept {
 export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept | undefined>;
 
 /**
- * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link, so that its name changes from the
- * old to the new content in one step. A folder is renamed.
+ * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link (or is copied, if no link can be
+ * made), so that the name of the file changes from the old to the new content in one step. A folder is renamed.
  *
  * @returns undefined for an account without a trash
  */

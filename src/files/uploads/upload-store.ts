@@ -190,7 +190,10 @@ export interface UploadStore {
 export interface SharedUploadStore extends UploadStore {
   /** Returns the IDs for which the store has no record. */
   missing(ids: readonly string[]): Promise<string[]>;
-  /** Adds the record of a lost upload, unless the store has it. The upload does not count towards the limit of its account. */
+  /**
+   * Adds the record of a lost upload, unless the store has it. Unless the upload stays held, it does not count towards the limit of its
+   * account.
+   */
   restore(record: UploadRecord): Promise<void>;
 }
 

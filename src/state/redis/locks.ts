@@ -30,7 +30,7 @@ local function alive()
 end
 `;
 
-/** The key expires when no lock has been taken for this time in milliseconds. No lock lasts nearly as long. */
+/** The key expires when no lock has been taken or renewed for this time in milliseconds. No lock lasts nearly as long. */
 const keyLifeMs = 86_400_000;
 
 /** KEYS: locks. ARGV: now, lock, maximum per account. Returns the conflicting lock or 'many'; nil on success. */

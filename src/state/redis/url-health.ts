@@ -12,7 +12,7 @@ export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #clock: Clock;
   readonly #scope: string;
 
-  /** @param scope the method or handler to which the URLs belong */
+  /** @param scope UUID of the authentication method, event handler or inspection to which the URLs belong */
   constructor(link: RedisLink, clock: Clock, scope: string) {
     super(clock);
     this.#link = link;
