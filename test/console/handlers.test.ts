@@ -139,7 +139,7 @@ test('a handler whose deliveries all fail is shown as failing, with their number
   assert.deepEqual([quiet.is_failing, quiet.last_error, quiet.last_error_time], [false, '', null]);
 });
 
-test('a test event is delivered to the named handler, even if this is paused, and to no other handler', async (t) => {
+test('a test event is delivered to the named handler, even while it is paused, and to no other handler', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500, body: 'no' }] });
   const other = await startReceiver(t);
   const event_handlers = {

@@ -38,7 +38,7 @@ test('a reload logs out each administrator who was removed or whose password or 
 
   const tail = await EventReader.open(`${console.url}/api/events/live`, { authorization: basicOf(asViewer.user) });
   const role = await reload({ ...administrators, vera: { ...administrators.vera, role: 'operator' } });
-  assert.deepEqual(role, { sessions: 1, connections: 0, transfers: 2 }, 'one session ended, with its two streams');
+  assert.deepEqual(role, { sessions: 1, connections: 0, transfers: 2 }, 'one session ended, and two streams');
   await until('the live tail with the changed role has ended', async () => tail.isEnded);
   assert.deepEqual([await statusOf(olga), await statusOf(vera)], [200, 401], 'only the administrator with another role is logged out');
   await until('the stream with the changed role has ended', async () => streams[1]?.isEnded === true);

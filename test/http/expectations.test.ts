@@ -36,7 +36,7 @@ test('an account whose group has show_expectations sees its own expectations and
       last.files.map(({ path }) => path),
     ]),
     [
-      // Occurrences from before the option was set do not count the files of the current ones.
+      // Occurrences that were due before the expectation became active take no files from later ones.
       ['own', 'Orders', 'met', 'met', ['/a.csv']],
       ['ofGroup', 'ofGroup', 'waiting', 'waiting', []],
     ],
