@@ -32,7 +32,7 @@ class NotNow extends Error {}
 
 /** A client that works on its own files at several nodes, even if nodes fail, and records the replies about each file. */
 abstract class FaultedClient {
-  /** Files by name, with the outcome of the upload. If it is `done`, the file must have this content; if `refused`, it must not exist. */
+  /** Files by name, with the outcome of the last change. `done`: the file must have this content. `refused`: the file must not exist. */
   readonly told = new Map<string, { fate: Fate; content: Buffer }>();
   /** Files that are known not to exist any more. */
   readonly gone = new Set<string>();
@@ -77,8 +77,8 @@ abstract class FaultedClient {
   protected note(name: string, content: Buffer, fate: Fate): void {
     this.told.set(name, { fate, content });
     const path = join(this.home, name);
-    if (fate === 'done') assert.ok(readFileSync(path).equals(content), `${name}: its upload succeeded, but its content is missing`);
-    if (fate === 'refused') assert.equal(existsSync(path), false, `${name}: its upload was refused, but the file exists`);
+    if (fate === 'done') assert.ok(readFileSync(path).equals(content), `${name}: the change was made, but the content is missing`);
+    if (fate === 'refused') assert.equal(existsSync(path), false, `${name}: the change was refused, but the file exists`);
   }
 
   /** Sends a request with its body in two parts, so that a fault may happen in between. @throws NotNow if there is no reply */
@@ -111,8 +111,8 @@ abstract class FaultedClient {
     try {
       const reply = await this.ask(method, target, headers, body);
       if (reply.status < 300 || isUnsynced(reply)) return 'done';
-      // Possible statuses: 401 if the account cannot be looked up, 412 if an earlier attempt succeeded, 500 if a disk fails. A failed sync
-      // of a folder does not cause an error status.
+      // Among the possible statuses: 401 if the account cannot be looked up, 412 if an earlier attempt succeeded, 500 if a disk fails before
+      // the change is made. If it fails afterwards, `isUnsynced` is true.
       assert.ok([401, 412, 423, 429, 500, 503].includes(reply.status), `${method} ${target}: ${reply.status} ${reply.text}`);
       await sleep(30);
       return 'refused';

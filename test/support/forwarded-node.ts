@@ -114,7 +114,7 @@ class BreakingLink implements RedisCaller {
   }
 }
 
-/** A node whose files are forwarded to a real Redis. It has its own clock. */
+/** A node whose journal is forwarded from its disk to a real Redis. The node has its own clock. */
 export class ForwardedNode {
   readonly #client: RedisClient;
   readonly #folder: string;
@@ -163,7 +163,7 @@ export class ForwardedNode {
     else await this.#deliver(mishap.share);
   }
 
-  /** Lets time pass. Meanwhile, connections are restored, and handlers sometimes report their positions. */
+  /** Lets time pass. At each half second, the connection is restored if it is broken, and the handlers report their position. */
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 500) {
       this.#clock.advance(Math.min(500, ms - passed));
@@ -193,7 +193,7 @@ export class ForwardedNode {
   async check(): Promise<void> {
     await this.drain();
     const found = (await this.#entries()).map(({ text }) => Number(text));
-    assert.equal(new Set(found).size, found.length, `something came again: ${found.join(' ')}`);
+    assert.equal(new Set(found).size, found.length, `an event is in the stream twice: ${found.join(' ')}`);
     assert.deepEqual(
       found,
       [...found].sort((a, b) => a - b),
@@ -203,13 +203,13 @@ export class ForwardedNode {
     assert.deepEqual(
       undelivered.filter((number) => !found.includes(number)),
       [],
-      'nothing that was not delivered is missing',
+      'no undelivered event is missing',
     );
   }
 
   /**
-   * Asserts that an emptied Redis gets the undelivered events again. It also gets the events that were sent together with the first of
-   * these.
+   * Asserts that an emptied Redis gets the undelivered events again, and with them the events that were sent together with the first
+   * undelivered one.
    */
   async checkEmptied(): Promise<void> {
     await this.drain();
@@ -232,7 +232,7 @@ export class ForwardedNode {
     await this.#local.close();
   }
 
-  // After a kill, there is only the data that the process has written.
+  // As after a kill, the new process knows only the data that the old one has written to files.
   async #restart(): Promise<void> {
     this.#link.isOver = true;
     this.#link.isReady = false;

@@ -9,7 +9,7 @@ import { fetchPage, type PageReply, reasonFor } from '../server.ts';
 import { folderUrl, pageUrl, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 
-/** State of a folder when the user leaves it. It is restored when the user goes back. */
+/** State of a folder when the user leaves it. When the user goes back, this state is restored. */
 interface Left {
   scrollY: number;
   filter: string;
@@ -31,7 +31,7 @@ let underWay: AbortController | undefined;
 
 let changes = 0;
 
-/** Number of folders shown so far. */
+/** Returns how often the content of this page has been replaced so far. */
 export function folderChanges(): number {
   return changes;
 }

@@ -11,7 +11,7 @@ const claims = new Map<string, () => void>();
 
 /**
  * Claims an upload for this tab until `letGo` is called or the tab is closed.
- * @returns false if another tab has claimed it. Without the Locks API, which needs HTTPS, always true
+ * @returns false if another tab has claimed the upload. Without the Locks API, which needs HTTPS, the result is always true
  */
 export function claim(location: string): Promise<boolean> {
   if (!navigator.locks || claims.has(location)) return Promise.resolve(true);

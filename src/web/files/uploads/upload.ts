@@ -42,7 +42,7 @@ export interface Upload {
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** URL at which the service keeps the received part of a large file (docs/spec/uploads.md). */
   location: string | undefined;
-  /** ID of the event that records the arrival of the file. Receipts contain it. Only uploads through shared links have one. */
+  /** ID of the event that records the arrival of the file. The page of a shared link needs it for the receipt. */
   eventId: string | undefined;
   /** Aborts the running request. */
   stop: (() => void) | undefined;
