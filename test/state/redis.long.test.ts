@@ -64,7 +64,7 @@ test('a reader of Redis gets no private key, and a writer changes no certificate
     assert.equal(await two.get('certificate web'), undefined, text);
   }
   assert.equal(await new RedisCertificates(link, 'another').get('certificate console'), undefined);
-  await assert.rejects(new RedisCertificates(link, '').put('x', 'y', 1000), /server\.state\.secret, which is not set/);
+  await assert.rejects(new RedisCertificates(link, '').put('x', 'y', 1000), /server\.state\.secret, but it is not set/);
 });
 
 test('two nodes share sessions, bans and suspensions; each time-out is reported by only one of them', async (t) => {
