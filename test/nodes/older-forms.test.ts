@@ -57,7 +57,7 @@ test('a data folder of 0.1.0 can be used: journal, positions and a changed passw
 test('a data folder of the last 0.1.0 can be used: events, deliveries, an upload, the trash and the evidence of the journal', async (t) => {
   learnSecret(oldPassword, 'a data folder of 0.1.0');
   const folder = copyOf(t, 'last');
-  // Records contain paths of folders, and expire. So the test replaces paths and times by current ones.
+  // Records contain paths of folders, and expire. So the test replaces the paths, and shifts the clock to the time of the records.
   for (const entry of readdirSync(join(folder, 'data'), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isFile() && !path.includes('/journal')) writeFileSync(path, readFileSync(path, 'utf8').replaceAll('/tmp/svc-0.1.0', folder));

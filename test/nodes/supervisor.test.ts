@@ -60,7 +60,7 @@ class FakeProcess extends EventEmitter {
   }
 }
 
-/** Makes a supervisor of fake processes. @param fork returns the next one */
+/** Makes a supervisor of fake processes. @param fork returns the next process */
 async function supervisorOf(t: TestContext, nodes: number, fork: () => FakeProcess) {
   const clock = new ManualClock();
   const lines: string[] = [];
