@@ -6,8 +6,8 @@
 //   files     files of its own folder, by name; `args`, `env`: functions of a place (port and folders, see group.mjs)
 //   at        returns the path under which it serves a file
 //   ready     returns further data about the server, after it answers
-// All servers serve the same folder. Requests to svc use a session. Other servers require Basic authentication over http (except Caddy), and
-// no credentials over https. All SSH servers accept the same key.
+// All servers serve the same folder. Requests to svc use a session. Other servers require Basic authentication over http (except Caddy),
+// and no credentials over https. All SSH servers accept the same key.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
