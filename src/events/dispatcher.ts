@@ -90,14 +90,16 @@ export class JournalledDispatcher {
   }
 
   /**
-   * Must be called before a change is made. @throws ServiceError `storage-full` if the change could not be recorded. In that case, the
-   * caller must not make it
+   * Must be called before a change is made. @throws ServiceError `storage-full` or `internal` if the journal could not record the change.
+   * In that case, the caller must not make the change
    */
   assertWritable(): void {
     this.#sink.assertWritable();
   }
 
-  /** Like `emitDurable`, then waits until one handler has delivered the event. The other handlers deliver it in the background. */
+  /**
+   * Like `emitDurable`, then waits for the outcome of the delivery by one handler. The other handlers deliver the event in the background.
+   */
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     recordChange(draft.context.request);
     const { event, dataJson } = this.#create(draft);

@@ -114,7 +114,7 @@ export interface Holding {
   /**
    * Ends the held uploads for a name, because a newer upload has this name.
    *
-   * @param target real path of the name
+   * @param target real path that their files would get
    * @param exceptId ID of the newer upload, if that upload is also held
    */
   supersede(target: string, exceptId: string | undefined): Promise<void>;
@@ -122,7 +122,7 @@ export interface Holding {
   list(accountUuid?: string): Promise<HeldUpload[]>;
   /** @throws ServiceError `not-found`, also for a held upload of another account */
   find(id: string, accountUuid?: string): Promise<HeldUpload>;
-  /** Finds the held upload of an account (by UUID) for a name. @param target real path of the name */
+  /** Finds the held upload of an account (by UUID) for a name. @param target real path that the file would get */
   at(target: string, accountUuid: string): Promise<HeldUpload | undefined>;
   /**
    * Gives a held upload another name in its folder.

@@ -66,8 +66,8 @@ class Inspection {
   }
 
   /**
-   * Repeats the test of the inspection until it succeeds. Files are sent to the inspection even while the test fails. That is safe, because
-   * a file is accepted only by a verdict.
+   * With `test_at_start`, tests the inspection, and repeats the test until it succeeds. Files are sent to the inspection even while the
+   * test fails. That is safe, because a file is accepted only by a verdict.
    */
   async start(): Promise<void> {
     if (!this.options.test_at_start) return this.#emit(eventIds.componentStarted);

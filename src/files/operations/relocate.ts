@@ -26,7 +26,7 @@ import { checkReplaceable, destinationExists, type ReplacementRules } from './re
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {
-  /** Called with the source at the beginning, and again right before the rename, while its path is locked. Refuses the move by throwing. */
+  /** Called with the source at the beginning, and again right before the source is renamed. Refuses the move by throwing. */
   verify?: ((source: Entry) => void) | undefined;
   /** @see RandomUploadOptions.finalName */
   finalName?: ((name: string) => string | undefined) | undefined;
