@@ -5,9 +5,9 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The source of time and timers. All other code uses it, so that tests can stop time (`test/support/manual-clock.ts`). */
+/** The source of time and timers. Almost all other code uses it, so that tests can stop time (`test/support/manual-clock.ts`). */
 export interface Clock {
-  /** Wall-clock time as Unix time in milliseconds, with a fraction. */
+  /** Wall-clock time as Unix time in milliseconds. It may have a fraction. */
   nowMs(): number;
   /** Monotonic time in milliseconds, for durations. Its zero point is arbitrary, but the same for all processes of a machine. */
   monotonicMs(): number;

@@ -117,8 +117,8 @@ class Budget {
 }
 
 /**
- * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). This function counts streams that are reset before
- * their reply (rapid reset, CVE-2023-44487). It also counts SETTINGS and PING frames, because each such frame must be answered. If Node.js
+ * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). This function counts streams that are reset
+ * (rapid reset, CVE-2023-44487). It also counts SETTINGS and PING frames, because each such frame must be answered. If Node.js
  * itself ends a connection for such a reason, `onFlood` is called, too.
  *
  * @param onFlood called once with a description of the client's misbehaviour

@@ -3,7 +3,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 /** Maximum number of separate pieces. Each piece needs about a hundred bytes of memory, even if the other side sends single bytes. */
 const maxPieces = 1024;
 
-/** Joins bytes that arrive in pieces. The memory needed does not depend on the number of pieces. */
+/** Joins bytes that arrive in pieces. The memory needed hardly depends on the number of pieces. */
 export class GatheredBytes {
   readonly #blocks: Buffer[] = [];
   #pieces: Buffer[] = [];

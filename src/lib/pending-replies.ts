@@ -5,7 +5,7 @@ import { catching } from './catching.ts';
 /** Maximum number of requests that can be pending on one connection (pipelined requests or HTTP/2 streams). */
 export const maxPending = 128;
 
-/** A pipelined request that waits until the earlier replies have been sent. */
+/** A pipelined request. It runs if it is the first of its connection, and otherwise waits until the earlier replies have been sent. */
 interface Waiting {
   outgoing: ServerResponse;
   run: () => void;
@@ -37,7 +37,7 @@ export class PendingReplies {
     return true;
   }
 
-  /** Yields the first pending reply of each connection, which is the one that is being written. */
+  /** Yields the first pending reply of each connection, which is the one that is being prepared or sent. */
   *underWay(): Generator<ServerResponse> {
     for (const [first] of this.#bySocket.values()) if (first) yield first.outgoing;
   }

@@ -82,7 +82,8 @@ export interface SendBuffers {
 }
 
 /**
- * With this size, large bodies are sent fastest (docs/design/costs.md). It has room for a member of an archive and the member's header.
+ * With this size, large bodies are sent fastest (docs/design/costs.md). It has room for 1 MiB of a member of an archive and the member's
+ * header.
  */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 

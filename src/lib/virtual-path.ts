@@ -14,7 +14,8 @@ const longestNameBytes = 255;
 /**
  * Checks the name of a member, which is one decoded segment of a path.
  *
- * @throws ServiceError `name-invalid` for an empty name, `.`, `..`, NUL, `/`, `\` on Windows, or a name longer than 255 bytes
+ * @throws ServiceError `name-invalid` for an empty name, `.`, `..`, NUL, `/`, `\` on Windows, or a name that is longer than 255 bytes or
+ * not valid Unicode
  */
 export function checkMemberName(name: string): void {
   if (name === '' || name === '.' || name === '..') throw new ServiceError('name-invalid', 'A name must not be empty, "." or "..".');

@@ -30,7 +30,7 @@ export interface ChallengeSources {
   originOf(domain: string): string | undefined;
 }
 
-/** A server without TLS that answers HTTP challenges (RFC 8555 §8.3) and redirects all other requests to https. */
+/** A server without TLS that answers HTTP challenges (RFC 8555 §8.3) and redirects other GET and HEAD requests to https. */
 export class ChallengeServer {
   readonly #address: { address: string; port: number };
   readonly #server: Server;

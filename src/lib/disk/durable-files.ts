@@ -20,7 +20,7 @@ export function syncFolder(folder: string): void {
  *
  * @param options.mode permissions of the folders that are created
  * @returns whether any folder was created
- * @throws the errors of `mkdirSync`
+ * @throws the errors of `mkdirSync` and `syncFolder`
  */
 export function makeFolders(path: string, options: { mode?: number } = {}): boolean {
   const first = mkdirSync(path, { ...options, recursive: true });
@@ -50,7 +50,7 @@ export class UnsyncedChange extends Error {
  * renames it, and syncs the folder.
  *
  * @param options.mode permissions of the file, for example 0o600
- * @throws UnsyncedChange if the file has its new content, but a power failure may undo the change
+ * @throws a system error if the file still has its old content; UnsyncedChange if it has the new content, but a power failure may undo this
  */
 export async function writeFileAtomically(path: string, data: string | Buffer, options: { mode: number }): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;

@@ -20,7 +20,7 @@ export interface LineWithOffset {
 export interface BackwardBlock {
   /** The lines, the last one first. */
   lines: LineWithOffset[];
-  /** Offset in bytes at which the block's first line begins in the file. If that line was skipped, it is not in `lines`. */
+  /** Offset in bytes at which the block's first line begins in the file. A line longer than `longestLineBytes` is not in `lines`. */
   start: number;
   readBytes: number;
 }

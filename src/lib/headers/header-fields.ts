@@ -57,7 +57,8 @@ export function isHeaderName(name: string): boolean {
 }
 
 /**
- * Whether a text is a safe header value. It must not contain CR, LF, NUL or other control characters, which could start another header.
+ * Whether a text is a safe header value. It must not contain CR, LF, NUL or other control characters except tabs. They could start another
+ * header.
  */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);

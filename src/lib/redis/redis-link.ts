@@ -34,7 +34,8 @@ export interface RedisCaller {
   /**
    * Sends a command.
    *
-   * @throws ServiceError `unavailable` if Redis is not reachable or does not answer in time; it may have executed the command anyway
+   * @throws ServiceError `unavailable` if Redis is not reachable or does not answer in time; it may have executed the command anyway.
+   *   `internal` if Redis refuses the command
    */
   call(command: RedisArguments): Promise<unknown>;
   /** Runs a script atomically. @throws the errors of `call` */
@@ -226,7 +227,8 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // The errors that this pattern matches are bugs of svc. All other errors mean that Redis cannot execute commands at present.
+  // The errors that this pattern matches are about one command; those that `#send` and `#eval` do not handle are bugs of svc. All other
+  // errors mean that Redis cannot execute commands at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });

@@ -5,7 +5,7 @@ const longestTextCharacters = 1000;
 
 /** The body in which a remote endpoint explains a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface RefusalBody {
-  /** The whole body, for the journal. If it is not a JSON object, it is a text. */
+  /** The body, for the journal: a JSON object, or any other body as text, cut to `longestTextCharacters`. */
   response?: unknown;
   /** The part that clients see if the service's option `public_error` is on. */
   shown?: { message?: string; public_response?: unknown };

@@ -40,7 +40,7 @@ export interface RemoteEndpointOptions {
   /** User name for HTTP Basic. It overrides an `Authorization` line in `headers`. */
   username: string;
   password: string;
-  /** Timeout for connecting and for receiving the whole reply, in milliseconds. */
+  /** Timeout in milliseconds for the whole request, from connecting until the reply is complete. */
   timeoutMs: number;
   maximumReplyBytes: number;
   /** Whether a longer reply is truncated. If not, a longer reply is invalid. */
