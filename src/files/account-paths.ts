@@ -20,8 +20,8 @@ import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 
 /**
- * Maps events of HTTP services to the events that SSH services emit instead; undefined if they emit none. Events that are not listed are
- * emitted by both.
+ * Maps events of HTTP services to the events that SSH services emit instead; undefined if SSH services emit none. Events that are not
+ * listed are emitted by HTTP and SSH services.
  */
 const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
   [eventIds.fileOpened, eventIds.sftpFileOpened],

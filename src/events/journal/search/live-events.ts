@@ -163,7 +163,7 @@ export class LiveEvents {
   #end: LogPosition;
   #followers = 0;
   #reading: Reading | undefined;
-  /** Resolves when the followers may get their next batch. All followers wait for the same promise, so they get the same events. */
+  /** Resolves when the followers may get their next batch. All followers wait for the same promise, so they read up to the same event. */
   #pause: Promise<void> | undefined;
 
   constructor(journal: FollowedJournal, clock: Clock) {
