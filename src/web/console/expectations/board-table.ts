@@ -28,7 +28,8 @@ interface Row {
 }
 
 /**
- * Builds a table with a row for each expectation. If an expectation has several due times, they are rows of their own, which a button shows.
+ * Builds a table with a row for each expectation. If an expectation has several due times, a button in its row shows them, each in a row of
+ * its own.
  *
  * @param senderOf returns who sends the files of an expectation
  * @param reload called after an action

@@ -30,7 +30,10 @@ type Undoable = Change | Deletion | Restoration;
 
 let last: { change: Undoable; forget: () => void } | undefined;
 
-/** Shows a message about a change, with a button that undoes it. Ctrl+Z does the same. Both work until another change replaces this one. */
+/**
+ * Shows a message about a change, with a button that undoes the change. Ctrl+Z does the same, even after the message has disappeared, until
+ * another change replaces this one.
+ */
 export function noticeUndoable(message: string, change: Undoable): void {
   last?.forget();
   last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };

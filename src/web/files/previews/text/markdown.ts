@@ -24,8 +24,8 @@ interface MarkdownOptions {
 }
 
 /**
- * Builds elements from Markdown. Nothing is parsed as HTML: tags are dropped, links lead only to the web or to files, and pictures can be
- * only the account's own files.
+ * Builds elements from Markdown. Nothing is parsed as HTML: tags are dropped, links lead only to the web, to e-mail addresses or to files,
+ * and pictures can be only the account's own files.
  * @returns undefined if it would take too long
  */
 export async function showMarkdown(text: string, { place, showProgram, signal }: MarkdownOptions): Promise<HTMLElement | undefined> {
