@@ -68,7 +68,7 @@ async function keep(
   const next = async (ms: number) => {
     const before = told.length;
     clock.advance(ms);
-    // The loop may not have started its pause yet when the time was advanced.
+    // The loop of the keeper may not have started its pause yet when the time was advanced.
     await until('the next event is emitted', () => {
       if (told.length > before) return true;
       clock.advance(50);

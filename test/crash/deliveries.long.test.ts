@@ -75,7 +75,7 @@ event_handlers:
         }
       }
     });
-    // Without this, no upload would be answered before the kill on a busy machine.
+    // On a busy machine, no upload would otherwise be answered before the kill.
     if (kills % 3 > 0) await until('an upload is answered', () => answered.length > before);
     await sleep(5 + ((kills * 37) % 90));
     isOver = true;

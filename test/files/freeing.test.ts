@@ -28,7 +28,7 @@ test('a large file that is removed stays open until another thread closes it, wh
   assert.equal(lstatSync(path).size, 3);
 });
 
-test('small files, symlinks to large ones and folders are not opened; failures leave nothing open', onLinux, (t) => {
+test('small files and symlinks to large ones are not opened; failures leave nothing open', onLinux, (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'small'), 'x');
   writeFileSync(join(folder, 'large'), large);

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
 
-test('members of a folder are read whole, in turn, within the limit of memory', onLinux, (t) => {
+test('members of a folder are read one after the other, as far as there is room in the given buffer', onLinux, (t) => {
   const root = temporaryFolder(t);
   writeFileSync(join(root, 'one'), 'first');
   writeFileSync(join(root, 'two'), 'second');

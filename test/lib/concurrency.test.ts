@@ -30,7 +30,7 @@ test('slots are taken for all names or for none, and are free after their releas
   assert.equal(places.take(both), undefined);
   assert.equal(places.take(both), undefined);
   assert.equal(places.take(both), 'of one');
-  assert.equal(places.take([['all', 3]]), undefined, 'refused requests used no space');
+  assert.equal(places.take([['all', 3]]), undefined, 'refused requests took no slot');
   assert.equal(places.take([['all', 3]]), 'all');
   assert.equal(places.take([['all', 4]]), undefined, 'a limit may be raised');
   places.free(['all', 'of one']);

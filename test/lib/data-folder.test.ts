@@ -128,7 +128,7 @@ function registerTests(): void {
     }
   });
 
-  test('locks of dead processes are taken over: a reused process ID, damage, a takeover that died half-way', (t) => {
+  test('locks of dead processes are taken over: a reused process ID, damage, a process that died during a takeover', (t) => {
     // The ID of this process, but with another start time.
     const reused = `${JSON.stringify({ pid: process.pid, started: '1' })}\n`;
     const contents = [reused, '', '{"pid":', 'null', '{"pid":0,"started":""}', '{"pid":1.5,"started":""}', dead];

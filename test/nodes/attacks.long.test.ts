@@ -134,7 +134,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
     assert.equal(existsSync(join(home, 'open')), false, 'the open upload did not get its name');
   });
 
-  await t.test('a link: its running download at the other node ends', async () => {
+  await t.test('a shared link: its running download at the other node ends', async () => {
     const link = await makeLink(here, { path: '/large' });
     const download = await stallDownload(there.port, `${link.at}large`, {});
     const begun = performance.now();
@@ -241,7 +241,7 @@ test('forged requests and values in Redis: no node ends, no file changes, and no
   for (const { running } of nodes) assert.equal(running.child.exitCode, null, running.stderr());
 });
 
-test('two workers of one server: guesses, one name, one link and a logout', { timeout: 170_000 }, async (t) => {
+test('two workers of one server: guesses, one name, one shared link and a logout', { timeout: 170_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2, {
     server: { security_policy: { ban_after_failures: 5, ban_seconds: 600 } },

@@ -101,7 +101,7 @@ function load(client: Client, headers: Record<string, string>) {
     }
   };
   const running = Promise.all([
-    // A running download ends with its node, because its beginning was already sent.
+    // A listing whose beginning was already sent ends with its node.
     lane(async () => {
       const reply = await client.get('/home/', { user: null, headers }).catch(() => undefined);
       if (reply) reads.push(reply.status);
@@ -173,7 +173,7 @@ for (const [program, start] of [
     const uploaded = eventCounts(folder, '40017', ({ data }) => String(data.path));
     const triggered = eventCounts(folder, '40043', ({ data }) => String(data.path));
     const statuses = [cutOff, dying].flatMap(({ triggers }) => [...triggers]);
-    // Each part of the load used the same names again.
+    // Both loads used the same names.
     const expected = new Map<string, number>();
     for (const [path, status] of statuses) if (status === 200) expected.set(path, (expected.get(path) ?? 0) + 1);
     for (const [path, count] of expected) assert.ok((triggered.get(path) ?? 0) >= count, `${path} was answered, but has no event`);

@@ -77,8 +77,8 @@ test('svc explain knows fixed folders, reserved names and paths that lead upward
 });
 
 /**
- * Presents credentials to a service one by one. @returns whether the login succeeded, and the methods offered before each and after the
- * last
+ * Presents credentials to a service one by one. @returns whether the login succeeded, and the methods that were offered before each
+ * credential and after the last one
  */
 async function present(t: TestContext, port: number, username: string, kinds: readonly CredentialKind[], key: Buffer) {
   const attempts = [

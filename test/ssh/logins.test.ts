@@ -100,13 +100,13 @@ test('required_credentials: a single kind is the only one offered, and the other
     (await from.openssh('ssh', ['alice@127.0.0.1', 'ls'], { options: one(method) })).output;
   assert.match(await output(server, 'publickey'), takesNoCommands);
   assert.match(await output(server, 'password'), /Permission denied \(publickey\)/);
-  // If groups require different kinds, the method is offered, and the account decides.
+  // If groups require different kinds, all kinds are offered, and the account decides.
   const mixed = await startSsh(t, {}, { groups, account: { group: 'KEYS' } });
   assert.match(await output(mixed, 'password'), /Permission denied \(publickey,password,keyboard-interactive\)/);
   assert.match(String(dataOf(await mixed.events(), 20142)[0]?.details), /requires ssh-key/);
 });
 
-test('an agent with 50 keys has six attempts, which count once for a ban', async (t) => {
+test('a client with 50 keys has six attempts, which count once for a ban', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const server = await startSsh(t, {}, { server: { security_policy: { ban_after_failures: 2 } } });
   const keys = Array.from({ length: 50 }, (_, index) => makeKey(server.clientFolder, `key${index}`));

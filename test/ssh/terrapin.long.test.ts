@@ -13,7 +13,7 @@ import {
   type Tampering,
 } from '../support/ssh-man-in-the-middle.ts';
 
-/** Returns the bytes of an encrypted packet. In all of these modes, its length field is not part of the padded data. */
+/** Returns the number of bytes of an encrypted packet. In all of these modes, the length field is not part of the padded data. */
 const packetBytes = ({ blockBytes, tagBytes }: Mode, payloadBytes: number) =>
   4 + Math.ceil((1 + payloadBytes + 4) / blockBytes) * blockBytes + tagBytes;
 
@@ -62,7 +62,7 @@ test('with strict key exchange no packet can be inserted and another one removed
   await Promise.all(all);
 });
 
-test('a client without strict key exchange loses at most the list of signatures, and with AES-GCM not even that', async (t) => {
+test('a client without strict key exchange loses at most the list of signature algorithms, and with AES-GCM not even that', async (t) => {
   const server = await startSsh(t, limits);
   const attacked = async (mode: Mode, side: 'client' | 'server') => {
     const tampering = { beforeNewkeys: [ignore], deletedBytes: packetBytes(mode, firstBytes[side]) };

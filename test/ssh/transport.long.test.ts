@@ -88,7 +88,7 @@ test('a client that does not log in is disconnected after the grace time: silent
   for (const { closed } of connections) assert.match(await closed, /^SSH-2\.0-svc\r\n/);
 });
 
-test('garbage, an endless identification and a greeting end the connection', async (t) => {
+test('another protocol, an endless identification, garbage and an old version of SSH end the connection', async (t) => {
   const server = await startSsh(t);
   const garbage = [
     'GET / HTTP/1.1\r\n\r\n',
