@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
-/** The HTTP status of each fault. The only exception: `faultReply` answers 500 instead of 503 if something was already changed. */
+/** The HTTP status of each fault. Exceptions: 500 instead of 503 if something was already changed (`faultReply`), and replies to tus. */
 export const statusCodes: Record<ErrorCode, number> = {
   'bad-request': 400,
   'nothing-selected': 400,

@@ -23,7 +23,7 @@ export const assetPaths = {
   frameStyle: files.add('frame', 'css', [webFile(base), `:where(.top){${webFile(controls)}}`, webFile(frame), webFile(menu)].join('\n')),
   apiStyle: files.add('openapi', 'css', webFile('api/api.css')),
   apiScript: files.add('openapi', 'js', webFile('api/openapi.js')),
-  // Swagger UI is compressed in the executable and decompressed when the API page is first opened.
+  // Swagger UI is compressed in the executable. It is decompressed only in replies to clients that do not accept gzip.
   swaggerStyle: files.add('swagger-ui', 'css', swaggerUi.css),
   swaggerScript: files.add('swagger-ui', 'js', swaggerUi.js),
 };
