@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 /** Work that takes less than this time, in milliseconds, is harmless even if it grows fast: the inputs have nearly their maximum size. */
 const harmlessMs = 20;
 
-/** Size of the larger input relative to the smaller one, which was doubled three times. */
+/** Size of `large` relative to `small`: the small input, doubled three times. */
 const growth = 8;
 
 /** Factor by which the work may exceed linear growth. With quadratic growth, this factor would be eight. */
@@ -49,7 +49,7 @@ export async function assertLinear<T>(what: string, make: (size: number) => T, w
   }
   const larger = make(size * furtherGrowth);
   const largerMs = await leastMs(() => work(larger), 2);
-  // The smaller input is measured again, because the machine may have become faster meanwhile.
+  // `large` is measured again, because the machine may have become faster meanwhile.
   largeMs = Math.min(largeMs, await leastMs(() => work(large), 3));
   if (largerMs < largeMs ? largeMs < stallMs : largerMs <= furtherGrowth * tolerance * largeMs) return;
   assert.fail(

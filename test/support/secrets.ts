@@ -131,7 +131,7 @@ export function formsOf(secret: string): Form[] {
  * Searches for all known secrets.
  *
  * @param content bytes or text
- * @returns the names of the secrets that were found, without their values
+ * @returns the secrets that were found: the name, the first four characters, and the coding of each
  */
 export function findSecrets(content: string | Buffer, except: ReadonlySet<string> = new Set()): string[] {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
