@@ -89,7 +89,7 @@ test('the image, the unit and the nodes limit the young generation of Node.js by
   assert.equal(status, 0, stderr);
 });
 
-test('the compose file sets every variable that the configuration needs', () => {
+test('the compose file sets only variables that the configuration uses, and the service owns the mount points of all volumes', () => {
   const compose = parse(read('compose.yaml'), { merge: true });
   assert.deepEqual(Object.keys(compose.services), ['node1', 'node2', 'redis']);
   const config = read('svc.config.yaml');

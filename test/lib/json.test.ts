@@ -29,7 +29,7 @@ test('JSON is parsed like JSON.parse, or refused for its depth or its number of 
       }
       if (depthOf(value) > deepest) assert.throws(() => parseJson(text, { deepest }), JsonLimitError);
       else assert.deepEqual(parseJson(text, { deepest }), value);
-      // Brackets count as values, too, and repeated keys were counted twice.
+      // `parseJson` also counts brackets, and each value of a repeated key.
       if (countOf(value) > 2 * maxValues) assert.throws(() => parseJson(text, { maxValues }), JsonLimitError);
       if (2 * text.length < maxValues) assert.deepEqual(parseJson(text, { maxValues }), value);
     },

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { hasSecretForm, makeSecret, maskSecrets, readSecret } from '../../src/lib/secrets.ts';
 
-test('a secret has a prefix, 256 random bits and a checksum, all of which scanners can verify', () => {
+test('a secret has a prefix, 256 random bits and a checksum, so that scanners can recognise it', () => {
   const seen = new Set<string>();
   for (const kind of ['token', 'link'] as const) {
     for (let made = 0; made < 50; made++) {

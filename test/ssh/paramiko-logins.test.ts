@@ -31,7 +31,7 @@ transport.close()
 
 type Config = Parameters<typeof startSsh>[2];
 
-/** @param ways attempts: type and value; `KEY` stands for the key of alice and `STRANGER` for another one */
+/** Runs `script`. @param ways the attempts, as type and value; `KEY` stands for the key of alice, and `STRANGER` for another key */
 async function paramiko(t: TestContext, ways: readonly string[], config: Config = {}) {
   const server = await startSsh(t, {}, config);
   const stranger = makeKey(server.clientFolder, 'stranger');
@@ -84,7 +84,7 @@ test('a client that asks for the service again and again, and tries nothing, is 
   let accepted = 0;
   client.on('error', () => {});
   const closed = new Promise((resolve) => client.on('close', resolve));
-  // Called for each acceptance; nothing is ever tried.
+  // Called each time the server accepts the request for the service. No credential is ever tried.
   const authHandler = () => {
     if (++accepted < 500) protocolOf(client).service('ssh-userauth');
     else client.end();

@@ -102,7 +102,7 @@ test('on_name_taken: number over SFTP: at CLOSE and RENAME; requests that contin
 
 test('on_name_taken: number: renaming or removing a running upload does not affect the file of its name', async (t) => {
   const { client, plant, contents } = addingSession(t, { on_name_taken: 'number' }, [...add, 'allow-delete-file']);
-  // The permission to delete lets RENAME replace an existing file, but does not let an upload overwrite it.
+  // The permission to delete lets a rename replace an existing file, but does not let an upload overwrite it.
   plant(true);
   const renamed = await client.open('in/a.csv', write | create | truncate);
   await client.write(renamed, 0, 'new');

@@ -54,7 +54,7 @@ test('a full disk of files: WRITE and CLOSE fail with the reason, the old file i
     assert.deepEqual(readdirSync(disk), ['a']);
     assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'old');
   }
-  // The missing parts of the base are copied at the end, and there is no space for both.
+  // CLOSE copies the parts of `base` that were not written, and the disk has no space for both files.
   writeFileSync(join(disk, 'base'), Buffer.alloc(90_000, 'b'));
   fillDisk(join(disk, 'filler'));
   truncateSync(join(disk, 'filler'), 3_900_000);

@@ -45,7 +45,7 @@ test('every request refuses names that are not UTF-8 or contain NUL, and nothing
   assert.deepEqual(tree(home), { good: 'content' });
 });
 
-test('slashes and `..` in names lead nowhere else: the parent of the root is the root', async (t) => {
+test('slashes and `..` in names do not lead out of the root: the parent of the root is the root', async (t) => {
   const { client, home } = testSession(t);
   mkdirSync(join(home, 'd'));
   writeFileSync(join(home, '..', 'beside'), 'outside');

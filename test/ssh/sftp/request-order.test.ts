@@ -40,7 +40,7 @@ test('WRITE, SETSTAT, RENAME, STAT and CLOSE that arrive together: the renamed f
   assert.equal(statSync(join(home, 'g')).mtimeMs, times.modifiedS * 1000);
 });
 
-test('a copy and a hash that arrive with the CLOSE of their file are done before it', async (t) => {
+test('a copy and a hash that arrive together with the CLOSE of their file are done before the CLOSE', async (t) => {
   const { client, home } = testSession(t);
   const content = Buffer.alloc(3_000_000, 'x');
   writeFileSync(join(home, 'from'), content);
