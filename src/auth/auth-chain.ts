@@ -80,7 +80,7 @@ export class AuthChain {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
   }
 
-  /** Whether the service accepts tokens and links of an account. */
+  /** Whether the service asks the method of an account, and the method supports tokens and links of this account. */
   takesGrants({ name, method: { uuid, type } }: Pick<Account, 'name' | 'method'>): boolean {
     const method = this.#methods.find((candidate) => candidate.uuid === uuid && candidate.type === type);
     return method?.tokenConfiguration?.(name, {}) !== undefined;

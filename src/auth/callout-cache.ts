@@ -28,7 +28,7 @@ export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
 
-  /** @param accepted undefined if nothing should be remembered */
+  /** @param accepted undefined if nothing should be remembered; then validations share no requests either */
   constructor(accepted: AcceptedCredentials | undefined) {
     this.#accepted = accepted;
   }

@@ -28,9 +28,12 @@ export interface Identity {
   readonly uuid: string;
   /** The method that accepted the account. */
   readonly method: { readonly uuid: string; readonly type: string };
-  /** The account from the reply of a callout (a request to a remote endpoint); undefined if the method itself can find the account. */
+  /**
+   * The account that the method returned at the login. Set only for methods that keep no credentials: callouts (requests to a remote
+   * endpoint), and anonymous access.
+   */
   readonly configuration?: AccountConfiguration | undefined;
-  /** Undefined if the method keeps no credentials. */
+  /** Undefined if the method keeps no credentials, or if a token or link was used. */
   readonly proof?: Proof | undefined;
   /** The token or link with which the client logged in, if any. */
   readonly grant?: GrantName | undefined;

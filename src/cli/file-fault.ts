@@ -20,6 +20,7 @@ export function fileFault(kind: keyof typeof reasons, error: unknown): string {
  * Reads a text file that the user named.
  *
  * @param subject beginning of the error message
+ * @param file path of the file; 0 for standard input
  * @throws ServiceError `bad-request` if the file cannot be read
  */
 export function readNamedFile(subject: string, file: string | 0): string {

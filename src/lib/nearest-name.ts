@@ -18,7 +18,7 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * Finds the known name that was probably meant. At most a third of its letters may differ.
+ * Finds the known name that was probably meant. One letter may differ, or up to a third of its letters.
  *
  * @returns undefined if no name is that similar
  */

@@ -4,7 +4,7 @@ import { expandUserInPath } from '../../accounts/user-names.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { DraftAccount, Note } from './draft.ts';
 
-/** Maximum number of entries that are inspected in one account's folder. If there are more, a note says so. */
+/** Once this many entries of one account's folder are inspected, no further folders are read, and a note says so. */
 const maxEntries = 1_000_000;
 /** Maximum number of findings of one kind that are reported for one account. */
 const maxTold = 20;

@@ -92,7 +92,7 @@ function assertFree(outputs: OutputPaths): void {
   if (taken !== undefined) throw new ServiceError('bad-request', `${taken} exists and is not overwritten; name another file with --out.`);
 }
 
-/** Reads a file, which can be named as `FILE` or `ACCOUNT=FILE`. */
+/** Reads a file, which can be named as `FILE` or `ACCOUNT=FILE`. For a folder, the text is empty. */
 function readInput(given: string): InputFile {
   const [, account, rest = given] = existsSync(given) ? [] : (/^([^/=]+)=(.+)$/.exec(given) ?? []);
   try {

@@ -5,7 +5,10 @@ import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
 
-/** Keywords for features that svc does not have, such as shells, forwarding, other ways to log in, and logging to syslog. */
+/**
+ * Keywords for features that svc does not have, such as shells, forwarding, other ways to log in, and logging to syslog. They are
+ * ignored without a note.
+ */
 const withoutCounterpart =
   /^(?:acceptenv|addressfamily|agentforwarding|allow(?:agent|stream)?local?forwarding|allow\w*forwarding|authorizedprincipals\w*|canonical\w*|casignaturealgorithms|compression\w*|debianbanner|disableforwarding|exposeauthinfo|fingerprinthash|gatewayports|gssapi\w*|hostbased\w*|hostkeyalgorithms|ignorerhosts|ignoreuserknownhosts|ipqos|kerberos\w*|keyregenerationinterval|loglevel|logverbose|maxsessions|modulifile|permit(?:emptypasswords|listen|open|rootlogin|tty|tunnel|userenvironment|userrc)|pidfile|print\w+|protocol|pubkeyauthoptions|rdomain|rhosts\w*|rsaauthentication|dsaauthentication|securitykeyprovider|serverkeybits|setenv|streamlocal\w+|strictmodes|syslogfacility|tcpkeepalive|trustedusercakeys|usedns|uselogin|useprivilegeseparation|versionaddendum|x11\w*|xauthlocation)$/;
 
@@ -146,7 +149,7 @@ function setAddresses(
 
 /**
  * Finds the keys that no account gets: keys in a file of RevokedKeys, and keys of a type that one of the old server's lists does not
- * accept.
+ * accept. If a file of RevokedKeys cannot be read, no account gets any key.
  *
  * @returns a function that returns whether a key is accepted
  */

@@ -131,7 +131,7 @@ function readEntries({ path: file, text }: InputFile, draft: Draft): Entry[] {
 /** Sections that do not depend on the account. The condition of `<IfModule>` and `<IfDefine>` is assumed to be met. */
 const transparent = /^(?:global|virtualhost|ifmodule|ifdefine)$/i;
 
-/** Yields the entries that apply to all accounts, without the sections around them. */
+/** Yields the entries. Those in a section that does not depend on the account are yielded without the section. */
 function* flattened(entries: readonly Entry[]): Generator<Entry> {
   for (const entry of entries) {
     if (entry.entries && transparent.test(entry.name)) yield* flattened(entry.entries);
