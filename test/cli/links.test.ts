@@ -7,7 +7,7 @@ import { control } from '../support/control.ts';
 import { told, visit } from '../support/links.ts';
 import { startServer } from '../support/server.ts';
 
-test('svc links creates, lists and revokes links at a running service; URLs of links begin with public_url', async (t) => {
+test('svc links creates, lists and revokes shared links at a running service; their URLs begin with public_url', async (t) => {
   const service = { public_url: 'https://files.example.com/' };
   const server = await startServer(t, { service, accounts: { bob: { links: { enabled: false } } } });
   mkdirSync(join(server.home, 'in'));

@@ -32,7 +32,7 @@ import { fuzz } from '../support/fuzz.ts';
 interface Parser {
   parse: (text: string) => unknown;
   seeds: readonly string[];
-  /** Maximum size of the input in characters; within the limits of the service. */
+  /** Maximum size of the input in characters. It is within the limits of the service. */
   size: number;
 }
 

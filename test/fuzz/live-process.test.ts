@@ -111,7 +111,7 @@ const head = fc
     lines: fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...headers) }, { weight: 1, arbitrary: damaged(headers) }), {
       maxLength: 6,
     }),
-    // Without a Host header, only its refusal would be tested.
+    // Without a Host header, only the refusal of such requests would be tested.
     host: fc.constantFrom(['Host: x'], ['Host: x'], ['Host: x'], []),
     body: fc.constantFrom('', 'hello', '5\r\nhello\r\n0\r\n\r\n', '{}', '--b\r\n\r\n'),
   })

@@ -77,7 +77,7 @@ const anySample: fc.Arbitrary<Sample> = fc.oneof(
   })),
 );
 
-/** Copies without the prototypes of fast-check's records, for comparisons. */
+/** The samples without the prototypes of fast-check's records, for comparisons. */
 const sample = anySample.map(({ request, bytes }): Sample => ({ request: { ...request }, bytes }));
 
 /** Returns the request with the pieces of its data joined, for comparisons. */
