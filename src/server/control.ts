@@ -214,7 +214,7 @@ function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload): Sh
   };
 }
 
-/** Returns an ID that can be shown instead of a secret one: a session's key, a lock's token or an upload's ID. */
+/** Returns an ID to show instead of a secret (a session's key, a lock's token or an upload's ID). */
 function opaqueId(secret: string): string {
   return hash('sha256', `shown ${secret}`).slice(0, 16);
 }

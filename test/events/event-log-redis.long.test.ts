@@ -85,7 +85,7 @@ test('a node that ends while Redis is absent forwards its events after its next 
   }
 });
 
-test('events that Redis lost with its last second, or with all its data, are forwarded again', async (t) => {
+test('events of the last second that Redis lost in a crash, and all events after it was emptied, are forwarded again', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -109,7 +109,7 @@ test('events that Redis lost with its last second, or with all its data, are for
   await log.close();
 });
 
-test('if Redis is emptied under load, the new events in the stream have their original order', async (t) => {
+test('if Redis is emptied under load, all events get into the new stream in their original order', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;

@@ -99,7 +99,7 @@ test('a form that ends before its last boundary does nothing, even if its select
   }
 });
 
-test('fields, headers, numbers of parts and files over the limits are refused, and nothing is kept', async (t) => {
+test('too long fields, headers and files, and too many fields, are refused, and nothing is kept', async (t) => {
   const server = await startServer(t, { service: { maximum_request_size: 3_000_000 } });
   const upload = field('action', 'upload-file');
   const cases: [string, string, number[]][] = [

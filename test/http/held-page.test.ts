@@ -67,7 +67,7 @@ test('the page of held uploads shows sizes and reasons, has a title in each lang
   assert.equal(hidden(join(server.home, 'd')).length, 2);
 });
 
-test('forms of held uploads that are invalid, foreign or of another account change nothing', async (t) => {
+test('on the page of held uploads, forms that are invalid, from another origin or from another account change nothing', async (t) => {
   const bob = `bob:${testPassword}`;
   const server = await inspecting(t, {}, { accounts: { bob: { password: await cheapHash(testPassword) } } });
   await server.put('/home/d/name', 'odd');

@@ -78,7 +78,7 @@ test('the number of replies that wait for the end of a key exchange is limited',
   assert.match(String(closed?.data.details), /while keys were exchanged/);
 });
 
-test('one account cannot use up all files that may be open: it has at most as many as are free for others', () => {
+test('one account cannot take all open files of the limit: it never has more open than are left for other accounts', () => {
   const shares = new HandleShares(8);
   const taken = (account: string) => {
     const places = [];

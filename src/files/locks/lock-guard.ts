@@ -104,7 +104,7 @@ export class LockGuard {
     return lock.accountUuid === this.accountUuid && this.#tokens.has(lock.token);
   }
 
-  /** The guard of the same client after it has taken another lock. */
+  /** Returns the guard of the same client with one more token, after the client has taken another lock. */
   withToken(token: string): LockGuard {
     return new LockGuard(this.store, this.accountUuid, new Set([...this.#tokens, token]));
   }

@@ -56,7 +56,10 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** The requests that are being answered. A drain waits for them, too, because a cut upload goes on after its connection has ended. */
+  /**
+   * The requests that are being answered. A drain waits for them, too: after the connection of an upload has broken, the code that handles
+   * the upload still has work, such as emitting the event.
+   */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 

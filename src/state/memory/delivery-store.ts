@@ -46,7 +46,10 @@ class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** Reports the outcome of a delivery. @param isMade whether the delivery was made and recorded. If not, the upload no longer waits */
+  /**
+   * Reports the outcome of a delivery. @param isMade whether the delivery was made and recorded. If not, the upload has stopped waiting,
+   * and the handler makes the delivery in the background
+   */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);

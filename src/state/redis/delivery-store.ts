@@ -224,8 +224,8 @@ export class RedisDeliveryStore implements DeliveryStore {
   async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
-    // `end` may lie before `begin` if Redis has been unreachable since the start, because this process does not know the end of the journal
-    // until it has reached Redis.
+    // `journal.begin` is the end of the stream when this process first read it. If Redis was unreachable until now, that is still to come,
+    // so `end` may lie before it.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;
