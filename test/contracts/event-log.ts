@@ -126,7 +126,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await write(200, 500);
     await readOn(1);
     await write(10, 200_000);
-    // The reader is further behind than the events in memory reach, and more events are written meanwhile.
+    // The reader needs events that are no longer in memory, and more events are written meanwhile.
     await write(130, 70_000);
     await readOn(3);
     await write(200, 500);
@@ -285,7 +285,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await assert.rejects(log.appendDurable(testEvent()));
   });
 
-  contract('every reader gets the group and the waiting handler of an event', async (log) => {
+  contract('every reader gets the marks of an event: its group, and the handler for whose answer a request waits', async (log) => {
     const marks = [
       { group: 'A', takenBy: undefined },
       { group: 'A', takenBy: 'backend' },

@@ -18,7 +18,7 @@ test('a file is created with its mode, or replaced as a whole, and nothing else 
   assert.deepEqual(readdirSync(folder), ['a']);
 });
 
-test('a concurrent reader sees one of the whole contents', async (t) => {
+test('a concurrent reader always sees one complete content, never a mixture', async (t) => {
   const path = join(temporaryFolder(t), 'a');
   const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000));
   await writeFileAtomically(path, contents[0] ?? '', { mode: 0o600 });

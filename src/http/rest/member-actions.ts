@@ -29,8 +29,8 @@ export function isTransfer(name: string): name is TransferKind {
 }
 
 /**
- * Returns the folder that the `destination` of a transfer names: `/home/…`, or a path relative to the folder of the request. As in targets,
- * names are not percent-encoded.
+ * Returns the folder that the `destination` of a transfer names: `/home/…`, or a path relative to the folder of the request. Like the
+ * `target` of a command, it is plain text: names are not percent-encoded.
  * @throws ServiceError `bad-request`, or `name-invalid` for `.` and `..`
  */
 export function destinationFolder(folder: VirtualPath, text: string): VirtualPath {

@@ -23,7 +23,7 @@ import {
 interface Row {
   /** The due times in their order. */
   all: readonly [ToldOccurrence, ...ToldOccurrence[]];
-  /** Whether the row is one of those that the row of its expectation shows when it is opened. */
+  /** Whether the row is for one of several due times. Such rows appear below the row of their expectation when that row is opened. */
   isInner: boolean;
 }
 
