@@ -173,9 +173,7 @@ export class AccountFiles {
     return { opened: openFolderToPass(this.mounts.roots, location.realPath), foreignNames: new Set(this.mounts.virtualMembers(path)) };
   }
 
-  /**
-   * Adds a ZIP download to the running transfers. @param bytes returns the bytes sent so far @returns a function to be called at its end
-   */
+  /** Adds a ZIP download to the running transfers. @param bytes returns the bytes sent so far @returns a function to call at its end */
   showDownload(path: VirtualPath, totalBytes: number, bytes: () => number): () => void {
     const { transfers, clock } = this.environment;
     const transfer: Transfer = {
@@ -248,8 +246,8 @@ export class AccountFiles {
    * Gets an unfinished or recently ended upload of the account by its ID. Other requests cannot use the upload until this request releases
    * it.
    * @param onWanted called when a newer request asks for the upload; without this function, the newer request waits
-   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if `onWanted` is given and a newer
-   * request asks for the upload while this one still waits for it
+   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if, with `onWanted`, a newer request
+   * asks for the upload while this one waits
    */
   resumable(id: string, onWanted?: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
