@@ -105,10 +105,9 @@ browserTest('search results have the tools and actions of a folder, and show the
   assert.ok(existsSync(join(server.home, 'to/report 3.bin')));
 
   await choose('report 1.bin', 'Delete');
-  await ask.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('3 items were found.').waitFor();
   assert.deepEqual(await names(), ['old report 2.bin', 'report 3.bin', 'report.png']);
-  await page.getByText('Deleted report 1.bin').locator('..').getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Moved report 1.bin to the trash').locator('..').getByRole('button', { name: 'Undo' }).click();
   await page.getByText('4 items were found.').waitFor();
   assert.ok(existsSync(join(server.home, 'in/report 1.bin')));
 
