@@ -44,7 +44,7 @@ test('svc events forward passes events of a dead node to Redis, and living nodes
   assert.equal(first.code, 0, first.stderr);
   assert.ok((JSON.parse(first.stdout) as { forwarded: number }).forwarded >= 1);
   const again = await svc('--data-folder', `${folder}/n1`);
-  assert.match(again.stdout, /^forwarded 0 events of /, 'no event is forwarded twice');
+  assert.match(again.stdout, /^forwarded 0 events from /, 'no event is forwarded twice');
   const journal = await run(t, ['events', '--json', '--config', living.config], { cwd: folder });
   const lines = (text: string) => text.split('\n').filter((line) => line !== '');
   const uuids = lines(journal.stdout).map((line) => (JSON.parse(line) as ServiceEvent).uuid);
