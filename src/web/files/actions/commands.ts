@@ -235,8 +235,8 @@ export async function showOutcome(
   const { members, problems, isLost, isStopped } = outcome;
   // Deselect only these members. Rows that the user selected meanwhile stay selected.
   deselect(members);
-  // The reply to a stopped command does not say what happened to the member in progress, so look which members are gone.
-  if (isStopped && doneText !== 'copied') outcome.done = await membersGone(members);
+  // The reply to a stopped command does not say what happened to the last members, so look which members are gone.
+  if (isStopped && doneText !== 'copied') outcome.done = await membersGoneAtEnd(members);
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: nameInText(outcome.done[0]?.name ?? ''), to }));
   if (isStopped) notice(text('stopped', { count: members.length - count }));
@@ -244,6 +244,23 @@ export async function showOutcome(
   await refreshRows();
   // The action bar, which had the focus, has perhaps disappeared.
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
+}
+
+/** Pause in milliseconds between two looks at the folders of a stopped command. */
+const lookAgainMs = 300;
+
+/**
+ * Returns the members that are gone when a stopped command has ended. The service processes members until it notices that the client is
+ * gone, so this function looks until two results agree.
+ */
+async function membersGoneAtEnd<T extends Placed>(members: readonly T[]): Promise<T[]> {
+  let gone = await membersGone(members);
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+    const before = gone.length;
+    gone = await membersGone(members);
+    if (gone.length === before) return gone;
+  }
 }
 
 /** Returns the members that are no longer in their folders. */
