@@ -13,7 +13,7 @@ interface EmailAddress {
   address: string;
 }
 
-/** The addresses of an account's comma-separated `email`, in order: `Bob B <bob@example.com>, "Doe, Jane" <jane@example.com>`. */
+/** Splits an account's `email` into its comma-separated addresses. Example: `Bob B <bob@example.com>, "Doe, Jane" <jane@example.com>`. */
 export function emailAddresses(email: string): EmailAddress[] {
   return splitOutsideQuotes(email)
     .map(emailAddress)

@@ -97,7 +97,7 @@ function derive(password: string, { ln, r, p, salt }: HashCost & { salt: Buffer 
 
 /**
  * Whether a text can be a password (docs/spec/authentication.md#names-and-passwords). scrypt pads keys with zeros (HMAC, RFC 2104), so that
- * `pw` and `pw\0` have equal hashes. All lone surrogates would be hashed as U+FFFD, so that texts that differ only there would be equal.
+ * `pw` and `pw\0` have equal hashes. Each lone surrogate is hashed as U+FFFD, so texts that differ only in these have equal hashes, too.
  */
 export function isPassword(text: string): boolean {
   return text.length <= longestCredentialCharacters && text.isWellFormed() && !text.includes('\0');

@@ -176,7 +176,7 @@ export class Permissions {
   }
 
   /**
-   * Whether all of `rights` hold on `path`. Rules are tried in order, and the first one that matches **replaces** the general set
+   * Whether the account has all `rights` on `path`. Rules are tried in order, and the first one that matches **replaces** the general set
    * (docs/spec/authentication.md#path-rules).
    */
   allows(path: VirtualPath, ...rights: Right[]): boolean {
@@ -184,13 +184,13 @@ export class Permissions {
     return rights.every((right) => (granted & rightBits[right]) !== 0);
   }
 
-  /** Returns narrowed permissions. They never grant more than these. */
+  /** Returns these permissions, narrowed once more. The result never grants more than the original. */
   narrowed(narrowing: Narrowing): Permissions {
     const { options } = this;
     return new Permissions({ ...options, narrowings: [...(options.narrowings ?? []), narrowing] }, this.#userName, this);
   }
 
-  /** Whether any of `rights` holds on `path`. */
+  /** Whether the account has at least one of `rights` on `path`. */
   allowsAny(path: VirtualPath, rights: readonly Right[]): boolean {
     const granted = this.#rightsAt(path);
     for (const right of rights) if ((granted & rightBits[right]) !== 0) return true;

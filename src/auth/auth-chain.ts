@@ -86,7 +86,7 @@ export class AuthChain {
     return method?.tokenConfiguration?.(name, {}) !== undefined;
   }
 
-  /** Whether a client should sign with a key, because a method knows the key or could accept any key. */
+  /** Whether a client that offers a key should go on and sign with it. It should if a method knows the key, or could accept any key. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));

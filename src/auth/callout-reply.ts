@@ -20,8 +20,8 @@ export interface CalloutReply {
 const maxAccountValues = 20_000;
 
 /**
- * Maximum number of items in the lists of an account. A request can match its path with every rule, and a login checks or creates each
- * folder.
+ * Maximum number of items in the lists of an account. For a request, its path may have to be compared with every rule; at a login, each
+ * folder is checked or created.
  */
 const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 

@@ -87,7 +87,7 @@ function grantEvent(id: number, meaning: string, outcome: EventGroup, data: read
   return event(id, meaning, ['authentication', 'http', outcome], ['token', 'link', 'path', 'administrator', ...data]);
 }
 
-/** All events, by their names in the code, in the order of their IDs. */
+/** All events, by their names in the code. */
 export const definitions = {
   serverStarting: event(20001, 'The server is starting.', process, ['version']),
   serverStopping: event(20002, 'The server is stopping.', process),
@@ -363,7 +363,7 @@ export const definitions = {
   inspectionFailed: fileEvent(40075, 'The inspection "{inspection}" of "{path}" failed: {details}', 'failure', 'operation-write'),
 };
 
-/** All events, in the order of their IDs. */
+/** All events, in the order of `definitions`. */
 export const eventCatalogue: readonly EventDefinition[] = Object.values(definitions);
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));

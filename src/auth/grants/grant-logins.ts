@@ -11,7 +11,7 @@ import type { Identity } from '../credentials.ts';
 import { type Grant, grantChain, listNarrowings, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** After a token was accepted from an address, further uses from there emit no event for this time in milliseconds, as with sessions. */
+/** After a token was accepted from an address, uses of the token from this address emit no event for this time in milliseconds. */
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;
 

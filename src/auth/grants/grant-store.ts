@@ -2,8 +2,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Grant, GrantEnd } from './grant.ts';
 
 /**
- * The store keeps at most this many times the account's maximum of valid grants; ended grants count, too. The limit stops an account from
- * filling the store by creating and revoking grants without end.
+ * For each account, the store keeps at most `maximum * keptForEach` grants, counting those that have ended, too. `maximum` is the account's
+ * limit of valid grants. An account thus cannot fill the store by creating and revoking grants without end.
  */
 const keptForEach = 100;
 

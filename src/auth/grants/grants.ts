@@ -110,7 +110,7 @@ export class Grants {
    *
    * @param overlapMs time in milliseconds for which the old token stays valid
    * @param maximum number of tokens that the account may have; twice as many may exist while tokens overlap with their successors
-   * @param maximumMs current maximum life of the account's tokens in milliseconds
+   * @param maximumMs current maximum lifetime of the account's tokens in milliseconds
    * @throws ServiceError `not-found` for a token that is not valid; otherwise the errors of `GrantStore.add`
    */
   async rotate(

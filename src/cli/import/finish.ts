@@ -123,7 +123,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
 
 /**
  * Returns the group that sets the options of an account. If the path of the home folder ends with the account's name, this name is replaced
- * by `${USER}`. The group also sets the home folder if its path contains `${USER}`.
+ * by `${USER}`. If the path then contains `${USER}`, the group also sets the home folder.
  */
 function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;

@@ -291,7 +291,7 @@ function setArguments(draft: Draft, account: DraftAccount, directive: Directive,
   );
 }
 
-/** Adds a umask. svc has only one umask for all accounts. It gets the bits of all imported umasks. */
+/** Adds the bits of a umask to `server.umask`, because svc has only one umask for all accounts. */
 function addUmask(draft: Draft, value: string, { file, line }: Directive): void {
   if (!/^[0-7]{1,4}$/.test(value)) return;
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);

@@ -11,7 +11,7 @@ import { probe, type Target } from './method-probe.ts';
 /** The result for the credentials of one client. */
 export interface ProbedLogin {
   outcome: AuthTestReport['outcome'];
-  /** Reports of the methods that were asked. Those about the credentials that were presented first come first. */
+  /** Reports of the methods that were asked, in the order in which the client presents its credentials. */
   methods: MethodReport[];
   /** The last report about the credentials that decide the outcome. */
   last: MethodReport;
