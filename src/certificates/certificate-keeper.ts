@@ -223,8 +223,8 @@ function sharedName(uuid: string): string {
 }
 
 /**
- * A certificate is renewed after the fraction `renewAfter` of its lifetime. To spread renewals, each certificate is renewed earlier than
- * that, by up to the fraction `jitter` of the lifetime.
+ * A certificate is renewed at the latest after the fraction `renewAfter` of its lifetime. To spread renewals, each certificate is renewed
+ * earlier than that, by up to the fraction `jitter` of its lifetime.
  */
 const renewAfter = 2 / 3;
 const jitter = 1 / 20;

@@ -254,8 +254,8 @@ export class AccountFiles {
   }
 
   /**
-   * Returns the record of an unfinished or recently ended upload. Before that, ends the requests that send content to the upload. Other
-   * queries of the upload go on.
+   * Returns the record of an unfinished or recently ended upload. Before that, ends the requests that send content to the upload, but not
+   * those that only query it.
    *
    * @throws as `resumable`
    */
@@ -281,8 +281,8 @@ export class AccountFiles {
    */
   openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {
-      // The option `exclusive` reveals whether a file exists, too. This is tolerated, because clients such as WinSCP use the option so
-      // that they do not overwrite a file.
+      // Without `create`, the outcome reveals whether the file exists. So does the option `exclusive`, but that is tolerated, because
+      // clients such as WinSCP use the option so that they do not overwrite a file.
       if (!options.create) this.#paths.requireVisible(path);
       return RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     });

@@ -161,7 +161,7 @@ export class Temporaries {
   #freeCount = 0;
   #sizeBytes = 0;
 
-  /** Opens the record and removes the remains of an earlier run. @param dataFolderPath must be locked against other processes */
+  /** Opens the record; removes or moves back the remains of an earlier run. @param dataFolderPath must be locked against other processes */
   constructor(dataFolderPath: string, log: Log) {
     this.#log = log;
     const path = join(dataFolderPath, recordName);

@@ -188,7 +188,7 @@ export class RandomContent {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
 
-  /** The descriptor on which attributes are set if the content stays unchanged: that of the old file, or without one, of the new file. */
+  /** If the content stays unchanged, attributes are set on this descriptor: that of the old file, or if there is none, of the new file. */
   get unchangedFd(): number {
     return this.#baseFd ?? this.writer.fd;
   }

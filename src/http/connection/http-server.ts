@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes. A new object replaces it when certificates, TLS options or ticket keys change: some options are fixed. */
+  /** Makes the TLS handshakes. Replaced by a new object if certificates, TLS options or ticket keys change, as some options are fixed. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -173,7 +173,7 @@ export class HttpServer {
   /**
    * Stops accepting connections and lets requests finish. Cuts the remaining ones after `timeoutMs` or when `hurry` is aborted. Returns
    * when all have ended.
-   * @returns whether all requests finished before they were cut
+   * @returns whether all requests finished without being cut
    */
   async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
     const { clock } = this.#service;
@@ -226,7 +226,7 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // In the middle of a reply, the client would take these bytes for content of that reply.
+    // In the middle of a reply, the client would read these bytes as content of that reply.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());
