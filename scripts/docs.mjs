@@ -1,6 +1,6 @@
 // Writes all generated documentation: option tables, commands, events and codes of findings to docs/reference, the sizes of svc's web pages
-// to docs/use/browser.md, the JSON Schema to examples/, and all texts that people see to .cache/messages.md. With --check it only checks
-// that they are up to date.
+// to docs/use/browser.md, the JSON Schema to examples/, and all texts that people see to .cache/messages.md. With --check it writes
+// nothing, and checks that the generated files, except .cache/messages.md, are up to date.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';

@@ -72,8 +72,8 @@ const wholeTexts = {
 };
 
 /**
- * Returns a plugin that calls `choose` for each import. If `choose` returns a URL, the import is not bundled, and the browser loads the
- * URL.
+ * Returns a plugin that calls `choose` for each import by a relative path. If `choose` returns a URL, the import is not bundled, and the
+ * browser loads the URL.
  */
 function onImport(name, choose) {
   return {

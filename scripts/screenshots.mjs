@@ -1,5 +1,5 @@
-// Takes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). `--flows` takes
-// only the pictures of users' tasks.
+// Takes the documentation's pictures of the pages and the console: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`).
+// `--flows` takes only the pictures of users' tasks.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -54,7 +54,7 @@ function makeMembers(home) {
   }
 }
 
-/** Creates photos, a film and sounds with the browser. */
+/** Creates photos and a film with the browser, and audio files of silence. */
 async function makePhotos() {
   const page = await (await browser.newContext()).newPage();
   const put = (name, content, hours) => {

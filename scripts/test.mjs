@@ -226,7 +226,7 @@ process.exit(status);
 /**
  * Writes the queue of the short files, and the scripts that run files from it.
  *
- * @returns the paths of the scripts to run: one for each long file, and processes that share the short files
+ * @returns the paths of the scripts to run: one for each long file, and one for each process that takes short files from the queue
  */
 function processesOf(paths) {
   queue = inTurn(paths.filter((path) => !isLong(path)));

@@ -70,7 +70,7 @@ async function fill() {
     `${docs}/changelog.Debian.gz`,
     gzipped(Buffer.from(`svc (${version}) unstable; urgency=medium\n\n  * As changelog.gz says.\n\n -- ${maintainer}  ${date}\n`)),
   );
-  // In Debian's format (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), with the full text of each licence.
+  // Plain text (not the machine-readable format of Debian), with the full text of each licence.
   place(`${docs}/copyright`, `This package holds svc, Node.js and the packages that svc is made with. Their licences:\n\n${licences}`);
   place(`${docs}/sbom.json`, sbom);
   place('usr/share/lintian/overrides/svc', readFileSync(join(source, 'lintian-overrides')));

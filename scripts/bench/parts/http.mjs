@@ -6,7 +6,7 @@ import { costOfSessions, memoryOfConnections } from '../support/connections.mjs'
 import { bulk, throughput, timed } from '../support/load.mjs';
 import { hashOf, svc, userName } from '../support/peers.mjs';
 
-// The properties that rclone requests, which is a common client on machines without a desktop.
+// The properties that rclone requests. (rclone is a common client on machines without a desktop.)
 const propfindBody =
   '<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:displayname/><d:getlastmodified/><d:getcontentlength/><d:resourcetype/><d:getcontenttype/></d:prop></d:propfind>';
 const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };

@@ -1,6 +1,6 @@
-// Measures uploads that clamd scans before the files become visible. It compares the time of the inspection, from svc's metric, with
-// clamdscan, which streams the same content to the same clamd. It compares the time of the whole PUT, including its syncs, with that of svc
-// without inspections. Both also get small PUTs, at a path that is not inspected.
+// Measures uploads that clamd scans before the files become visible. The time of the inspection, from svc's metric, is compared with the
+// time of clamdscan, which streams the same content to the same clamd. The time of the whole PUT, including its syncs, is compared with
+// that of svc without inspections. Small PUTs to a path that is not inspected are also sent to svc with and without inspections.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-// Measures events to webhooks: deliveries, latency, a long backlog, and replay. Sender and receiver share the cores.
+// Measures how svc sends events to a webhook: deliveries, latency, a long backlog, and replay. Sender and receiver share the cores.
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { remove } from '../support/benchmark.mjs';

@@ -53,7 +53,7 @@ export class Rounds {
     return mineRuns && theirRuns && ratio(mineRuns, theirRuns, member);
   }
 
-  /** Returns lines that compare a server with the build of a commit, by figures and, if it was measured, by CPU time. */
+  /** Returns lines that compare a server with the build of a commit: the figures and, where it was measured, the CPU time. */
   comparison(mine, theirs, commit) {
     const ratioOf = (workload, member) => this.ratio(workload, { name: mine }, { name: theirs }, member)?.toFixed(2) ?? '–';
     const rows = [...this.#results.keys()].map((workload) => [
