@@ -70,7 +70,7 @@ const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1',
 const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a864886f70d010104'].map((hex) => Buffer.from(hex, 'hex'));
 
 /**
- * Checks whether each chain can be parsed, is in order, valid now and strong enough, and whether each key belongs to its certificate.
+ * Checks whether each chain can be parsed, is in order, is valid now and is strong enough, and whether each key belongs to its certificate.
  *
  * @param certificates text of the certificate file
  * @param keys text of the key file; undefined to check no keys

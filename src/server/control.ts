@@ -178,7 +178,7 @@ function shownTrashed({ known, trashed }: AccountTrashed): Shown<'trash'> {
   return { id, account: known.account, path, size: sizeBytes, is_directory: isFolder, deleted: isoTime(deletedMs), by: name };
 }
 
-/** Restores an item to its former path, with all rights. @returns the reason if it cannot be restored */
+/** Restores an item to its former path, even if its account may not do so. @returns the reason if it cannot be restored */
 async function restoreForAdministrator(
   files: FilesEnvironment,
   { known: { root, mount, account: name, accountUuid: uuid }, trashed }: AccountTrashed,

@@ -86,7 +86,7 @@ function errorKind({ id, message, component }: ServiceEvent): string {
   return `${id} ${component.uuid} ${compared}`;
 }
 
-/** Counts events and deliveries for consoles. This is cheap enough to be done always. */
+/** Counts events and deliveries for consoles. It always counts, because counting is cheap. */
 class Tally {
   readonly #counts = { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0 };
   readonly #errors = new ErrorKinds();

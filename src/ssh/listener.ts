@@ -79,7 +79,7 @@ export class SshServer {
     return this.#service;
   }
 
-  /** Does nothing. In this method, an HTTP server closes connections after their replies, but SSH has no such replies. */
+  /** Does nothing. The `leave` of an HTTP server closes each connection after its next reply, but SSH has no such replies. */
   leave(): void {}
 
   /** Checks new options before `replace`. @throws ServiceError `unavailable` if `replace` could not apply them */

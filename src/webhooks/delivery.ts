@@ -182,8 +182,8 @@ export class Delivery {
   }
 
   /**
-   * Returns the time at which a retry is due; undefined if there is no retry: `retry_for` has ended, or the receiver requested a wait that
-   * ends later. Any other wait is shortened to the end of `retry_for`.
+   * Returns the time at which a retry is due; undefined if there is no retry: `retry_for` has ended, or the receiver requested a wait
+   * beyond its end. Any other wait is shortened to the end of `retry_for`.
    */
   #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
     const nowMs = this.#clock.nowMs();

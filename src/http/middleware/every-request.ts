@@ -94,7 +94,7 @@ function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
  */
 function checkOrigin(exchange: Exchange): void {
   const { method, target } = exchange;
-  // A page can have a link for the logout, so a GET can request it. No other GET changes anything.
+  // Only a GET of the logout changes something, so it is checked, too: a foreign page could contain a link to it.
   if (readingMethods.has(method) && !(target.kind === 'service' && target.name === 'logout')) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined || exchange.corsOrigin !== undefined || isFormOfLink(exchange, origin)) return;

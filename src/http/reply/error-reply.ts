@@ -2,7 +2,9 @@ import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
-/** The HTTP status of each fault. Exceptions: 500 instead of 503 if something was already changed (`faultReply`), and replies to tus. */
+/**
+ * The HTTP status of each fault. Exceptions: 500 instead of 503 if something was already changed (`faultReply`), and some replies of `tus`.
+ */
 export const statusCodes: Record<ErrorCode, number> = {
   'bad-request': 400,
   'nothing-selected': 400,
@@ -46,7 +48,10 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/** An item of `errors` in JSON replies (docs/spec/http.md#errors). Of several targets, each has an item; `message` is null on success. */
+/**
+ * An item of `errors` in JSON replies (docs/spec/http.md#errors). A reply about several targets has one for each; `message` is null on
+ * success.
+ */
 export interface ErrorItem {
   message: string | null;
   title?: string;

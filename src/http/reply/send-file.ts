@@ -56,7 +56,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     'close',
     exchange.catching(() => download.end(isCutShort(exchange) ? 'client-gone' : undefined)),
   );
-  // Node.js writes the lines during this call, so no other request can change the value before.
+  // `writeHead` encodes the lines at once, so a later request can change the value.
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
   outgoing.end(inOnePiece(content), 'latin1');

@@ -155,7 +155,7 @@ export class Exchange {
     return signedIn(this).files;
   }
 
-  /** Returns the URL path of a file or folder for this client, below `/home/`, or below the link for a visitor. */
+  /** Returns the URL path of a file or folder for this client: below the link for a visitor, otherwise below `/home/`. */
   urlOf(path: VirtualPath, isFolder: boolean): string {
     const { visit } = this;
     return visit ? linkUrlPath(visit.secret, visit.belowOf(path), isFolder) : memberUrlPath(path, isFolder);

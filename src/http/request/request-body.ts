@@ -110,7 +110,7 @@ export const smallBodyLimitBytes = 1024 * 1024;
 /** Maximum number of pieces of a body whose pieces have less than `smallPieceBytes` on average. */
 const maxPieces = 4096;
 
-/** Minimum average size of pieces in bytes. Handling a piece costs as much as kilobytes of content. */
+/** Minimum average size of pieces in bytes. Handling one piece takes as long as handling kilobytes of content. */
 const smallPieceBytes = 16;
 
 /**

@@ -109,7 +109,7 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 const partialUpload = 'application/partial-upload';
 
 /**
- * Takes the requested upload exclusively. If another request is using the upload, ends the connection of that request.
+ * Takes the hold of the requested upload. If a newer request asks for the upload later, ends the connection of this request.
  *
  * @throws ServiceError `not-found`, also for uploads of other accounts
  */

@@ -139,7 +139,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
       ...(exchange.visit ? receiptHeaders(result) : { 'server-path': serverPathValue(result.path) }),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result));
-    // The file is stored even if the record of the upload cannot be updated. The clean-up of uploads will notice that.
+    // The file is stored even if the record of the upload cannot be updated. The upkeep of uploads notices that later.
     await upload.conclude({ kind: 'stored', headers: headerLines(headers) }).catch(() => {});
     return headers;
   } finally {

@@ -120,7 +120,7 @@ function utcTime(ms: number): Buffer {
   return element(0x17, Buffer.from(text.slice(2), 'latin1'));
 }
 
-/** Encodes a value with a context-specific tag. @param isWhole whether the value keeps its own tag inside (EXPLICIT) */
+/** Encodes a value with a context-specific tag. @param isWhole whether `content` includes the value's own tag (EXPLICIT) */
 export function tagged(number: number, content: Buffer, isWhole: boolean): Buffer {
   return element((isWhole ? 0xa0 : 0x80) | number, content);
 }

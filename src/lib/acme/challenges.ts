@@ -89,7 +89,7 @@ export class ChallengeServer {
         return this.#end(outgoing, found === undefined ? 404 : 200, found ?? 'There is no such challenge.');
       }
       const origin = this.#sources.originOf((headers.host ?? '').replace(/:\d{1,5}$/, '').toLowerCase());
-      // The Host header must not choose the target of the redirect, so unknown names get 404.
+      // A redirect must not lead to a host that the client made up, so an unknown name in `Host` gets 404.
       if (origin === undefined) return this.#end(outgoing, 404, 'This name is not served here.');
       const target = /^\/[!-~]*$/.test(url) ? url : '/';
       this.#end(outgoing, 308, 'Use https.', { location: `${origin}${target}` });
@@ -158,7 +158,7 @@ export class TlsChallenges {
   }
 
   /**
-   * Reads the first record of a connection, and decides who handles the connection.
+   * Reads the first record of a connection. Answers a challenge, and leaves any other connection to `giveOn`.
    *
    * @param giveOn called if the connection is not for a challenge. By then, all received bytes have been put back into the socket
    */

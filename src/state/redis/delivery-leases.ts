@@ -137,7 +137,7 @@ export class DeliveryLeases {
    *
    * @param owned number of handlers that this node already runs
    * @param handlers number of handlers that all nodes share; 0 if this node may exceed its share
-   * @returns `held` while another node has the lease, `beyond-share` when a node with fewer handlers should take it
+   * @returns the lease; `held` while another node has it, `beyond-share` when a node with fewer handlers should take it
    * @throws ServiceError `unavailable`
    */
   async acquire(handler: string, owned: number, handlers: number): Promise<Lease | 'held' | 'beyond-share'> {

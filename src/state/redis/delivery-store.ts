@@ -224,8 +224,8 @@ export class RedisDeliveryStore implements DeliveryStore {
   async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
-    // `journal.begin` is the end of the stream when this process first read it. If Redis was unreachable until now, that is still to come,
-    // so `end` may lie before it.
+    // `journal.begin` is the end of the stream when this process first read the stream. If Redis was unreachable until now, this reading is
+    // still to come, so `end` may lie before `journal.begin`.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;

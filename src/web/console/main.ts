@@ -152,7 +152,7 @@ async function findServer(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   isSeeking = false;
-  // A browser does not request a script again that it could not load.
+  // If a browser could not load a script, it does not request the script again.
   if (lostLine.isConnected && isIncomplete) location.reload();
   lostLine.remove();
 }

@@ -58,7 +58,7 @@ function dayNumber(timeMs: number): number {
 }
 
 /**
- * Describes a time as minutes ago, days ago or a date, depending on its age.
+ * Describes a time as now, minutes ago, a time of today or yesterday, days ago, or a date, depending on its age.
  *
  * @returns the visible text, and further text for screen readers
  */

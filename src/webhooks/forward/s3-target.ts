@@ -14,7 +14,7 @@ const mebibyte = 1024 * 1024;
 /** Maximum size in bytes of a file that is sent in one request. Larger files are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
-/** Minimum size of a part in bytes. S3 accepts at most 10,000 parts, and each must have at least 5 MiB. */
+/** Size of a part in bytes, unless the file would have more than `maxParts` of them. S3 requires at least 5 MiB. */
 const leastPartBytes = 16 * mebibyte;
 const maxParts = 10_000;
 
@@ -132,7 +132,7 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // A checksum without the number of parts covers the whole file, and cannot be compared with the checksums of the parts.
+    // A checksum with `-` and the number of parts is one of the parts' checksums. Any other covers the whole file, and cannot be compared.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but the storage reports a different checksum`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };

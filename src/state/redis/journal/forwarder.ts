@@ -230,7 +230,7 @@ export class EventForwarder {
 
   /**
    * Returns to the last position up to which the stream is known to be complete, and finds out which later events the stream has. This is
-   * necessary because a connection may have failed during a command, and Redis may have lost its last second or all its data.
+   * necessary because a connection may have failed during a command, and Redis may have lost the data of its last second, or all data.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

@@ -165,7 +165,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   let search = '';
   let total = 0;
   const load = async () => {
-    // The names of bans are in lower case.
+    // Bans contain names in lower case.
     const query = { account: name === 'bans' ? of?.toLowerCase() : of, search };
     const found = await ask<{ items: Item[]; total: number }>('GET', withQuery(`/api/${name}`, query), { signal });
     table.show(found.items);
