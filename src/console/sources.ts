@@ -30,7 +30,7 @@ export interface ConsoleSources {
   /** The valid tokens and links, newest first, and a function that revokes them. */
   readonly grants: {
     list(kind: 'token' | 'link', account: string | undefined): Promise<ShownGrant[]>;
-    /** @returns the IDs of the revoked ones */
+    /** @returns the IDs of the tokens or links that were revoked */
     revoke(kind: 'token' | 'link', ids: readonly string[], by: string): Promise<string[]>;
   };
   readonly configuration: ConfigurationSource;

@@ -94,8 +94,8 @@ export class Expectation {
 
   /**
    * @param fromMs the earliest due time that counts (Unix time in milliseconds)
-   * @param earliestMs up to two earlier occurrences are considered, too, because a late file may belong to them; they must not be due
-   *   before this time
+   * @param earliestMs up to two occurrences before `fromMs` are considered, too, because a late file may belong to them; but none that is
+   *   due before `earliestMs`
    * @param dueTimes the due times of the options
    */
   constructor(uuid: string, options: ExpectationOptions, dueTimes: DueTimes, fromMs: number, earliestMs = fromMs) {
@@ -222,8 +222,8 @@ export class Expectation {
   }
 
   /**
-   * The occurrences for which files count at a time: those whose windows contain it, and those whose files are expected again. A binary
-   * search works, because occurrences are sorted by both ends of their windows.
+   * The occurrences for which a file may count that arrives at a given time: those whose windows contain this time, and those whose files
+   * are expected again. A binary search works, because occurrences are sorted by both ends of their windows.
    */
   #openAt(timeMs: number): Occurrence[] {
     let low = 0;

@@ -48,7 +48,7 @@ const shownMs = 31 * dayMs;
 /** The state that processes with the same expectations share. */
 export interface ExpectationStore {
   /**
-   * Records that the given expectations are watched; those that were not recorded before, from now on. Removes the records of all others.
+   * Records the time since which each given expectation is watched: now, unless it has a record. Removes the records of all others.
    *
    * @returns the time since which each expectation is watched (Unix time in milliseconds)
    * @throws ServiceError `unavailable`
@@ -186,7 +186,7 @@ export class ExpectationWatch {
     const { past } = await this.#judgePeriod({ [uuid]: { ...options, enabled: true } }, dueMs, dueMs);
     const found = past.find((one) => new Date(one.due).getTime() === dueMs);
     if (!found) throw new ServiceError('not-found', `Expectation "${uuid}" has no files that are due at ${due}.`);
-    // After a decision, the occurrence is watched.
+    // After an administrator's decision, the occurrence counts as watched.
     const { watched: _, ...told } = found;
     return told;
   }

@@ -80,8 +80,8 @@ export class SegmentChain {
   }
 
   /**
-   * Starts a new file if the current one failed or would become too large. If no new file can be created, the large file continues, because
-   * an oversized file is better than a lost line.
+   * Starts a new file if the current one failed or would become too large. If only its size is the reason, and no new file can be created,
+   * the current file stays in use, because an oversized file is better than a lost line.
    *
    * @param lineBytes size of the next write
    * @throws the errors of `assertWritable`

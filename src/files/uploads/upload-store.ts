@@ -146,7 +146,7 @@ export interface UploadHold {
 export interface UploadStore {
   /** Adds a new upload. @throws ServiceError `too-many-requests` if the account, or visitors of its shared links, reached the maximum */
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
-  /** The upload with an ID, which may come from an untrusted source; undefined if there is none. It may be over or expired. */
+  /** The upload with an ID, which may come from an untrusted source; undefined if there is none. The upload may be over or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
   /**
    * Waits for the hold on the upload. Requests that hold the upload or wait for it are asked to end, so that the newest request gets the

@@ -142,7 +142,7 @@ type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | '
 interface Reading {
   stop: AbortController;
   growth: Growth;
-  /** The error that ended the reader. Its followers throw the error, and the next follower starts a new reader. */
+  /** The error that ended the reader. The current followers throw the error, and the next follower starts a new reader. */
   fault: unknown;
 }
 
