@@ -141,7 +141,7 @@ interface Running {
 export class OwnListeners {
   readonly #dependencies: ListenerDependencies;
   readonly #running = new Map<string, Running>();
-  /** Services that were removed by a reload, but still answer requests. */
+  /** Services that a reload removed or moved to another address. Their old listeners still answer requests. */
   readonly #retired = new Set<Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));

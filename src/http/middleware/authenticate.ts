@@ -53,7 +53,7 @@ function certificateCredentials(exchange: Exchange): Credentials | undefined {
 /** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';
 
-/** Key in `details` of an `unauthorized` fault, set if the client sent a bearer token. */
+/** Key in `details` of an `unauthorized` fault, set if the client sent a bearer token of svc. */
 export const bearerDetail = 'bearer';
 /**
  * Key in `details` of an `unauthorized` fault. It is set if the token's secret was right. Only then may the client learn the reason of the

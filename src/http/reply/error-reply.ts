@@ -2,9 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
-/**
- * The HTTP status of each fault. Exceptions: 500 instead of 503 if something was already changed (`faultReply`), and some replies of `tus`.
- */
+/** The HTTP status of each fault. Exceptions: some replies to tus (`tus`), and 500 instead of 503 after a change (`faultReply`). */
 export const statusCodes: Record<ErrorCode, number> = {
   'bad-request': 400,
   'nothing-selected': 400,
@@ -48,10 +46,7 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/**
- * An item of `errors` in JSON replies (docs/spec/http.md#errors). A reply about several targets has one for each; `message` is null on
- * success.
- */
+/** An item of `errors` in JSON replies (docs/spec/http.md#errors). Each of several targets has one; `message` is null on success. */
 export interface ErrorItem {
   message: string | null;
   title?: string;

@@ -80,8 +80,7 @@ function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeG
 /**
  * Returns the token that the URL names.
  *
- * @throws ServiceError `not-found`, also for other accounts' tokens. A client with a token finds only its own token and those created with
- * it
+ * @throws ServiceError `not-found`, also for other accounts' tokens. A client with a token finds only that token and those created with it
  */
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);

@@ -20,7 +20,7 @@ import { Peer } from './peer.ts';
 /** Time in milliseconds within which a node must report its figures. If it does not, its previous figures are shown. */
 const figuresWithinMs = 2000;
 
-/** Time in milliseconds after which a stop kills a node that still runs. The node's own limits are added to this time. */
+/** Time in milliseconds after which a stop kills a node that still runs, in addition to `shutdown_delay` and `shutdown_timeout`. */
 const endWithinMs = 5000;
 
 /** If a node ends within this time after its start, in milliseconds, it counts as unable to start. */

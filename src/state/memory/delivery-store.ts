@@ -115,7 +115,7 @@ export class FileDeliveryStore implements DeliveryStore {
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
   readonly #pauses: Pauses;
-  /** Requests to resume a handler. Requests to pause are in `#pauses`. */
+  /** Requests to resume or start a handler. Requests to pause are in `#pauses`. */
   readonly #orders = new Map<string, HandlerOrder>();
   /** The position at which the handlers of the first configuration start. */
   readonly #begin: LogPosition;

@@ -53,7 +53,7 @@ if token and not isHeld then
 end
 return {own, 1}`);
 
-/** KEYS: hold. ARGV: token, lease in µs, life in ms. Renews a hold unless another owner took it. Returns 'lost', 'wanted' or 'held'. */
+/** KEYS: hold. ARGV: token, lease in µs, life in ms. Renews a hold unless its owner has lost it. Returns 'lost', 'wanted' or 'held'. */
 const renewScript = redisScript(`${readHold}
 if token ~= ARGV[1] then return 'lost' end
 redis.call('HSET', KEYS[1], 'ends', text(now + ARGV[2]))

@@ -27,7 +27,7 @@ const maxStateAgeMs = 10_000;
 /** The current state of one handler, for statistics. */
 export interface HandlerState {
   handler: string;
-  /** `stopped` after too many failures or an internal error, `paused` by an operator. */
+  /** `stopped` after too many failures or an internal error, or if no node delivers for the handler; `paused` by an operator. */
   state: 'running' | 'stopped' | 'paused';
   /** The reason why the handler does not run. */
   reason?: string | undefined;

@@ -24,7 +24,7 @@ export type UploadQueue = ReturnType<typeof makeQueue>;
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
-  /** The uploads that were chosen or retried since the queue was last empty. */
+  /** The uploads that were chosen or retried since the last time that no upload was unfinished. */
   const batch = new Set<Upload>();
   const running = new Set<Upload>();
   let ended: Upload[] = [];
@@ -211,8 +211,8 @@ async function presentBytes(upload: Upload): Promise<number> {
 }
 
 /**
- * The result of creating each folder, by URL; undefined if there was no problem. Cleared after each batch, because folders can be deleted
- * later.
+ * The result of creating each folder, by URL; undefined if there was no problem. Cleared when no upload is running or waiting, because
+ * folders can be deleted later.
  */
 const knownFolders = new Map<string, Promise<string | undefined>>();
 
