@@ -243,7 +243,7 @@ test('no import cycles', () => {
   for (const path of graph.keys()) assert.equal(visit(path, []), undefined);
 });
 
-test('web imports values only from lib, and others import only texts from web', () => {
+test('web imports values only from lib, and other rooms import only texts from web', () => {
   const values = (source: SourceFile) =>
     [...source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)'/gms)].map(([, specifier = '']) =>
       targetOf(source, specifier),
@@ -313,7 +313,7 @@ test('functions that Node.js calls for a request or connection are guarded, so t
   assert.deepEqual(unguarded, []);
 });
 
-test('only a configured console loads the code of the console', () => {
+test('the code of the console is loaded only if a console is configured', () => {
   const rest = sources.filter(({ path }) => !path.startsWith('src/console/'));
   const imports = rest.flatMap((source) =>
     [...source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)';$/gms)]
@@ -324,7 +324,7 @@ test('only a configured console loads the code of the console', () => {
   assert.ok(rest.some(({ text }) => text.includes("await import('../../console/console-server.ts')")));
 });
 
-test('the command line loads no schemas, packages and rooms at the start that only some commands need', () => {
+test('at its start, the command line loads no schemas, packages or rooms that only some commands need', () => {
   const loaded = new Set<string>();
   const visit = (path: string) => {
     const source = sources.find((one) => one.path === path);

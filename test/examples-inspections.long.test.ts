@@ -33,7 +33,7 @@ async function release(t: TestContext, cwd: string, path: string): Promise<void>
   assert.equal((await run(t, ['held', 'release', item.id], { cwd })).code, 0);
 }
 
-test('JSON Schema: valid orders get their names, invalid JSON is refused with the places of its faults, other files wait', async (t) => {
+test('JSON Schema: valid orders are stored, invalid JSON is refused with the places of its faults, other files are held', async (t) => {
   if (!hasPackage(t, 'python3-jsonschema', '/usr/lib/python3/dist-packages/jsonschema')) return;
   const cwd = copyOf(t, 'inspections');
   allowSecrets(t, /^README\.md$/, 'the password of the example');
@@ -51,7 +51,7 @@ test('JSON Schema: valid orders get their names, invalid JSON is refused with th
   assert.deepEqual(await client.names('/home/in/', { user }), ['a.json', 'd.pdf']);
 });
 
-test('clamd: infected files are refused with the name of the virus, too large ones wait; the compose file connects svc with clamd', async (t) => {
+test('clamd: infected files are refused with the virus name, large ones are held; the compose file joins svc and clamd', async (t) => {
   if (!hasProgram(t, 'clamd')) return;
   const cwd = copyOf(t, 'inspections/clamd');
   const clamd = await startClamd(t, '25M');
@@ -132,7 +132,7 @@ async function startIcap(t: TestContext, clamdUrl: string): Promise<string> {
   return `icap://127.0.0.1:${port}/virus_scan`;
 }
 
-test('ICAP: c-icap accepts and refuses through the bridge; a server that closes, alters or replies too early is a failure', async (t) => {
+test('ICAP: c-icap accepts and refuses through the bridge; no reply, one that alters the file and an early one are failures', async (t) => {
   if (!hasProgram(t, 'clamd') || !hasProgram(t, 'c-icap')) return;
   if (!hasPackage(t, 'libc-icap-mod-virus-scan', '/etc/c-icap/virus_scan.conf')) return;
   const clamd = await startClamd(t);

@@ -89,14 +89,14 @@ userPassword: {SHA}${hash}\n`;
   return { url: `ldaps://127.0.0.1:${port}`, certPath, child };
 }
 
-test('the LDAP callout: only alice logs in; an unknown certificate or an absent directory refuses all', async (t) => {
+test('the LDAP callout: only alice logs in; if the certificate is unknown or the directory absent, nobody does', async (t) => {
   if (!hasProgram(t, 'slapd') || !hasPackage(t, 'python3-ldap3', '/usr/lib/python3/dist-packages/ldap3')) return;
   const directory = await startDirectory(t);
   const env = { LDAP_URL: directory.url, LDAP_DN: 'uid={},ou=people,dc=example,dc=com', LDAP_CA: directory.certPath };
   const { url } = await startRecipe(t, '/usr/bin/python3', 'ldap_callout.py', env);
   await assertAsked(t, url);
   assert.deepEqual(await askEndpoint(url, passwordOf('alice', testPassword)), [200, '{"account": {"email": "alice@example.com"}}']);
-  // A bind without a password succeeds anonymously. The directory reads the other names as alice, or as another entry.
+  // A bind without a password succeeds anonymously. The directory would take the names below for alice, or for another entry.
   assert.equal((await askEndpoint(url, passwordOf('alice', '')))[0], 401);
   for (const name of ['', 'ALICE', 'alice ', 'alice,ou=people,dc=example,dc=com', '*', 'bob'])
     assert.equal((await askEndpoint(url, passwordOf(name, testPassword)))[0], 401, `"${name}"`);

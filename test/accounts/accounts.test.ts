@@ -20,7 +20,7 @@ import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('password hashes are salted, verify, normalise Unicode, and have a bounded cost', async () => {
+test('a password hash is salted and fits the password in any normal form; malformed or too costly hashes are refused', async () => {
   const [one, two] = [await hashPassword('pässword'), await hashPassword('pässword')];
   assert.notEqual(one, two);
   assert.equal(await verifyPassword('pa\u0308ssword', one), true, 'the same text in another normal form');
@@ -117,7 +117,7 @@ test('the accounts file is read again when it changes; an invalid change is igno
   assert.deepEqual([file.find('alice')?.enabled, file.find('carol')?.enabled, file.find('dave')], [true, true, undefined]);
   writeFileSync(path, `dave: {password: "${hash}", enabled: no}\n`);
   clock.advance(1001);
-  assert.deepEqual([file.find('carol'), file.find('dave')?.enabled], [undefined, false], 'a bare map is fine too');
+  assert.deepEqual([file.find('carol'), file.find('dave')?.enabled], [undefined, false], '`accounts:` may be left out');
   writeFileSync(path, 'dave: {pasword: x}\n');
   utimesSync(path, 1, 1);
   clock.advance(1001);

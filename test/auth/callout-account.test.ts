@@ -28,7 +28,7 @@ async function rightsOf(server: TestServer, user: string): Promise<number[]> {
   ];
 }
 
-/** Spellings of `permissions`, and the statuses of an account with them in a group that grants everything. */
+/** Spellings of `permissions`, and the statuses that an account with each of them gets. The account's group grants everything. */
 const spellings: [string, unknown, number[]][] = [
   ['left out', undefined, everything],
   ['an empty list of lists', [], everything],

@@ -77,7 +77,7 @@ test('the number of waiting attempts and their waiting time are limited', async 
   await settled();
   await refused;
   const outcomes = Promise.allSettled(waiting);
-  // The slot's lease ends after five seconds, and the next holder does not give it back either.
+  // No attempt ends, so each keeps the slot until the lease ends after five seconds.
   for (let step = 0; step < 300; step++) {
     clock.advance(50);
     await settled();

@@ -167,7 +167,7 @@ test('if the hashes of known names differ in cost, each unknown name has one of 
   assert.deepEqual(found, new Set(['8 8 1 32', '64 8 1 32']));
 });
 
-test('a line of ssh_keys whose type is missing or differs from its key logs nobody in', async (t) => {
+test('a line of ssh_keys whose type is missing or is not the type of its key logs nobody in', async (t) => {
   const folder = temporaryFolder(t);
   const keys = Object.fromEntries(['typed', 'mistyped', 'wordless'].map((name) => [name, makeKey(folder, name)]));
   const lineOf = (name: string) => publicKey(keys[name] ?? '');

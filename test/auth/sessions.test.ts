@@ -5,7 +5,7 @@ import { MemorySessions } from '../../src/state/memory/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { loginOf } from '../support/redis.ts';
 
-test('sessions end by idle time or age; a running transfer keeps them active; ended ones are removed', async () => {
+test('a session ends after its idle time or its maximum age, and is no longer found; a running transfer keeps it active', async () => {
   const clock = new ManualClock();
   const ended: string[] = [];
   const sessions = new MemorySessions(

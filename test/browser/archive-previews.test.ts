@@ -36,7 +36,7 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
 
   await stage.getByRole('button', { name: 'inner/read.md', exact: true }).press('Enter');
   await stage.getByRole('heading', { name: 'Inside' }).waitFor();
-  assert.equal(await stage.locator('a, img').count(), 0, 'relative links lead nowhere');
+  assert.equal(await stage.locator('a, img').count(), 0, 'relative URLs become neither links nor pictures');
   await assertAccessible(page, 'a member');
   await page.keyboard.press('Enter');
   await stage.locator('li').first().waitFor();

@@ -10,7 +10,7 @@ import { trashOf } from '../support/trash.ts';
 
 const panelOf = (page: Page, name: string) => page.locator('.panel', { has: page.getByRole('heading', { name, exact: true }) });
 
-browserTest('accounts are paged and searched on the server; a name opens the page of its account, and Back the list', async (t) => {
+browserTest('accounts are paged and searched on the server; a name opens its account page, and Back returns to the list', async (t) => {
   const accountsFile = join(temporaryFolder(t), 'accounts.json');
   const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`user-${String(index).padStart(3, '0')}`, {}]));
   writeFileSync(accountsFile, JSON.stringify({ ...many, zoe: { enabled: false } }));

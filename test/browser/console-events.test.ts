@@ -71,7 +71,7 @@ browserTest('rows that the page removed because of newer events are loaded again
   const all = await journalled(console);
   assert.ok(all.length > 700);
   const more = page.getByRole('button', { name: 'Show more' });
-  // After the first press, more rows are loaded when the end comes into view.
+  // After the first press, more rows are loaded when the end of the table comes into view.
   await until('all events are shown', async () => {
     await more.evaluateAll((buttons) => {
       for (const button of buttons as { click?(): void }[]) button.click?.();
@@ -101,7 +101,7 @@ browserTest('if events come too fast for a live tail, a row says how many were l
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const tail = new Promise<Route>((resolve) => void page.route('**/api/events/live*', resolve));
-  // The login of the test causes an event, too, so it comes before the page is opened.
+  // The login of the test causes an event, too, so the test logs in before it opens the page.
   await ownSession(console);
   await signIn(page, console.url, '#events');
   const before = await journalled(console);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
 
-browserTest('events appear as they happen, are found by a search, and lead to related events', async (t) => {
+browserTest('events appear as they happen, are found by a search, and have pages, from which Back returns to the search', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '#events');

@@ -190,7 +190,7 @@ browserTest('the buttons of a search stay side by side even with long labels', a
 });
 
 browserTest(
-  'if its server is unreachable, the console says so, shows no former content under a new name, and returns to the chosen section',
+  'if its server is unreachable, the console says so, shows no content of another section, and later loads the chosen section',
   async (t) => {
     const { console } = await startConsole(t);
     const page = await openBrowser(t, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED|Failed to (load|fetch)/ });
@@ -226,7 +226,7 @@ browserTest('charts continue after the clock of the server was set back', async 
   );
   await signIn(page, console.url);
   await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
-  // Error events are not a part of the requests, so there can be more of them.
+  // Error events are counted apart from requests, so there can be more error events than requests.
   await page.locator('.chart .legend', { hasText: /all 1\/s\s*error events 3\/s/ }).waitFor();
 });
 

@@ -58,7 +58,7 @@ interface Inside {
   _connection: { toImpl: (browser: Browser) => { _browserSession: { send: (method: string, parameters: unknown) => Promise<unknown> } } };
 }
 
-/** Keeps `command` from Firefox: Playwright sends it for every new context, but the extended support release does not know it. */
+/** Lets Playwright no longer send `command`, which it sends for every new context: the extended support release does not know it. */
 function leaveOut(browser: Browser, command: string): void {
   const session = (browser as unknown as Inside)._connection.toImpl(browser)._browserSession;
   const { send } = session;

@@ -116,7 +116,7 @@ browserTest(
     await page.getByLabel('Select plan.txt').check();
     await page.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
-    await assertAccessible(page, 'the question of a link');
+    await assertAccessible(page, 'the question whether to revoke a link');
     await dialog.getByRole('button', { name: 'Revoke' }).click();
     await page.getByText('One link was revoked.').waitFor();
     await visitor.reload();

@@ -68,7 +68,7 @@ browserTest('rows are filtered, selected by keyboard, and deleted after a questi
   await page.waitForURL('**/home/Fresh/');
 });
 
-browserTest('Shift selects a range, and a check box all rows; rows that a filter hides are not selected', async (t) => {
+browserTest('Shift selects a range; the check box in the head selects all rows; rows that a filter hides are not selected', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 6; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
   const page = await openFolder(t, server);

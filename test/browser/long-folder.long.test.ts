@@ -53,7 +53,7 @@ browserTest('rows of a long folder that the script adds are like those of the se
   await page.keyboard.press('End');
   assert.match(await focused(), /^z/, 'the last row is there');
 
-  // "Select all" also selects the rows that arrive later. A row that was deselected afterwards stays deselected.
+  // "Select all" also selects the rows that arrive later. A row that is deselected before they arrive stays deselected.
   let letRowsCome = () => {};
   const areLetCome = new Promise<void>((resolve) => {
     letRowsCome = resolve;

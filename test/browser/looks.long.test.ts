@@ -201,7 +201,7 @@ browserTest('on a phone the text of a preview takes nearly the whole width; a me
   assert.ok(Number.parseFloat(padding) >= 16, 'the message keeps a distance from the edge');
 });
 
-browserTest('in the grid the height of long names is limited; the row of an archive that was opened is as high as others', async (t) => {
+browserTest('in the grid the height of long names is limited; the row of an opened archive is as high as other rows', async (t) => {
   const server = await startServer(t);
   for (const name of ['short.bin', `${'n'.repeat(251)}.bin`, `${'many words '.repeat(20)}.bin`]) writeFileSync(join(server.home, name), '');
   writeFileSync(join(server.home, 'a.zip'), zipSync({ 'b.txt': strToU8('text') }));

@@ -62,7 +62,7 @@ browserTest('with scripts a dialog asks for the metadata of each batch of files'
   assert.deepEqual(
     readdirSync(server.home),
     ['a.txt', 'b.txt'],
-    'nothing was sent when the question was cancelled, and both files when it was answered',
+    'nothing was sent after the dialog was cancelled; both files were sent after it was answered',
   );
   await choose('c.txt');
   assert.equal(await project.inputValue(), 'one', 'the previous answer is shown');

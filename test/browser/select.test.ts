@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { browserTest, login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('Control+A selects all, Shift with keys or clicks a range; typed letters focus a name that begins with them', async (t) => {
+browserTest('Control+A selects all; keys or clicks with Shift select a range; typed letters focus a name that they begin', async (t) => {
   const server = await startServer(t);
   const names = ['alpha', 'Äpfel', 'beta', 'bird', 'bison', 'gamma', 'great name'];
   for (const name of names) writeFileSync(join(server.home, name), '');

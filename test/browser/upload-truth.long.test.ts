@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
 
-browserTest('a file appears when it has arrived, highlighted for a moment, while others are being uploaded', async (t) => {
+browserTest('a file appears when it has arrived, highlighted for a moment, while other files are being uploaded', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   let letGo = () => {};
@@ -30,7 +30,7 @@ browserTest('a file appears when it has arrived, highlighted for a moment, while
   await page.locator('tr.fresh', { hasText: 'held.txt' }).waitFor();
 });
 
-browserTest('a file that exceeds the quota is not sent; from 90 % on the page shows the used part', async (t) => {
+browserTest('a file that exceeds the quota is not sent; once 90 % are used, the page shows the used part', async (t) => {
   const server = await startServer(t, { group: { quota_size: 2_000_000 } });
   writeFileSync(join(server.home, 'old.bin'), Buffer.alloc(1_700_000));
   const page = await openFolder(t, server, { expectedErrors: /404/ });

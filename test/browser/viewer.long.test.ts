@@ -134,7 +134,7 @@ browserTest('zoom by keys, buttons, wheel, double click and two fingers; the pic
   await page.keyboard.press('0');
   await page.mouse.move(600, 400);
   await page.mouse.wheel(0, -600);
-  await until('the wheel enlarges', async () => (await width()) > 1.5 * whole.picture.width);
+  await until('the wheel enlarges the picture', async () => (await width()) > 1.5 * whole.picture.width);
   await page.mouse.down();
   await page.mouse.move(5000, 5000, { steps: 3 });
   await page.mouse.up();

@@ -249,7 +249,7 @@ test('one of two nodes orders, and both use the certificate', async (t) => {
   assert.deepEqual(two.told, []);
 });
 
-test('each check rejects a certificate that cannot be used', () => {
+test('a certificate that is self-signed, expired, not yet valid or absent is rejected with the reason', () => {
   const nowMs = Date.now();
   const pem = selfSignedCertificate(['files.example.com', 'b.example.com'], { nowMs, lastsDays: 90 });
   assert.equal(certificateFault(pem, ['files.example.com'], nowMs), 'it is self-signed');

@@ -18,7 +18,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const secret = 'the-same-text-on-all-nodes';
 
-test('a node answers the challenge of an order that another node made, and uses its certificate', async (t) => {
+test('a node answers the challenge of an order that another node made, and uses the certificate of this order', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const pebble = await startPebble(t);
   if (!pebble) return;
@@ -48,7 +48,7 @@ test('a node answers the challenge of an order that another node made, and uses 
   );
 });
 
-test('a reload changes the port for challenges, or nothing if the new port is in use; metrics contain the days left', async (t) => {
+test('a reload changes the port for challenges, unless the new port is in use; metrics contain the days left', async (t) => {
   const [http, next, taken] = [await freePort(), await freePort(), await freePort()];
   const blocker = createServer().listen(taken, '127.0.0.1');
   t.after(() => blocker.close());

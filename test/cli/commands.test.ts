@@ -73,7 +73,7 @@ test('the configuration is found under every documented name or by SVC_CONFIG; a
     assert.equal(end.code, 0, `${name}: ${end.stderr}`);
     assert.ok(end.stdout.includes(join(folder, name)));
     mkdirSync(join(folder, 'below'));
-    assert.equal((await run(t, ['validate'], { cwd: join(folder, 'below') })).code, 2, 'parents are not searched');
+    assert.equal((await run(t, ['validate'], { cwd: join(folder, 'below') })).code, 2, 'parent folders are not searched');
     assert.equal((await run(t, ['validate'], { cwd: join(folder, 'below'), env: { SVC_CONFIG: `../${name}` } })).code, 0);
   }
   const js = temporaryFolder(t);

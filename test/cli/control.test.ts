@@ -55,7 +55,7 @@ test('sessions are listed without the IDs that log in; a removed session ends im
   assert.deepEqual(
     (await server.eventIds()).filter((id) => id === 40015 || id === 40037),
     [],
-    'the events do not tell of a timeout or a logout',
+    'no event reports a time-out or a logout',
   );
 });
 
@@ -163,7 +163,7 @@ test('commands find the service by its configuration, its data folder or the cur
   assert.equal(lstatSync(socket).mode & 0o777, 0o600);
   const config = join(cwd, 'other.yaml');
   writeFileSync(config, 'server: {data_folder_path: svc-data}\nservices: {web: {type: http, prot: 1}}\n');
-  assert.match((await run(t, ['sessions', 'list', '--config', config], { cwd: '/' })).stdout, /admin/, 'despite its other errors');
+  assert.match((await run(t, ['sessions', 'list', '--config', config], { cwd: '/' })).stdout, /admin/, 'despite other errors in it');
   assert.match((await run(t, ['sessions', 'list'], { cwd: '/', env: { SVC_CONFIG: config } })).stdout, /admin/);
   server.child.kill('SIGKILL');
   await server.ended;

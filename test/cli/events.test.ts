@@ -10,7 +10,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { crm, project, upload } from '../support/webhook-project.ts';
 
-test('svc events: the journal as text and JSON, filtered, followed; deliveries; the catalogue', async (t) => {
+test('svc events prints the journal as text or JSON, filters it and follows it; it also prints deliveries and the catalogue', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
   const cwd = project(t, crm(receiver.url));
   const server = start(t, ['serve'], { cwd });

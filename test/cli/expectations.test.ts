@@ -10,10 +10,10 @@ import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { project } from '../support/webhook-project.ts';
 
-// Due exactly once in the last day, at any time of the test run.
+// Due exactly once in the last day, regardless of when the test runs.
 const daily = { every: '1d', from: '00:00' };
 
-test('svc expectations: check before a reload, list, history, and excuse at a running service', async (t) => {
+test('svc expectations: `check` needs no reload; `list`, `history`, `excuse` and `expect-again` ask a running service', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = project(t, `crm: {type: http, url: "${receiver.url}", target: "40017, ${eventIds.expectationExcused}"}`);
   const server = start(t, ['serve'], { cwd });

@@ -87,7 +87,7 @@ goldenTests('config-test', (input) => {
   }
 });
 
-test('svc explain allows and refuses as was worked out by hand for nine requests', () => {
+test('for nine requests, svc explain decides as was worked out by hand', () => {
   const config = configOf();
   const byHand: [string, string, string, boolean][] = [
     ['bob', 'PUT', '/home/inbox/a.csv', true],
@@ -215,7 +215,7 @@ test('svc explain: exit code 0 if allowed, 1 if refused, 2 on a usage error; --j
   }
 });
 
-test('svc test: passes, failures, --json, --junit, golden files, stdin', async (t) => {
+test('svc test reports passed and failed cases, also with --json and --junit, compares with golden files, and reads stdin', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'svc.config.yaml'), configuration);
   const cases = (status: number) => `

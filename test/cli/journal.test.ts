@@ -63,7 +63,7 @@ test('svc journal verify: whole after a stop, undecided after a kill, whole afte
   );
 });
 
-test('svc journal export: one account as NDJSON and CSV, verified elsewhere; a change in any part is found', async (t) => {
+test('svc journal export writes the events of one account as NDJSON or CSV; a change in any file of the export is found', async (t) => {
   const { cwd, server, client } = await served(t);
   await client.put(`/home/${encodeURIComponent('=1+1, "x"')}`, 'x', { user: null });
   server.child.kill('SIGTERM');

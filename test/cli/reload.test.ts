@@ -113,7 +113,7 @@ services: {web: {type: http, port: 0, ${name}}}
   await until('the first reload asks the callout', () => held.length > 0);
   write(named('name: b, public_error: yes'));
   const asked = start(t, ['reload', '--json'], { cwd });
-  // The signal of `svc reload` waits behind the first reload.
+  // The reload that `svc reload` requests waits until the first reload is done.
   await sleep(1500);
   held[0]?.writeHead(401).end();
   await until('the second reload asks the callout, too', () => held.length === 2);

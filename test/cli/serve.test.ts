@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const listening = /listening on (http:\S+)\/\n/;
 const json = { accept: 'application/json' };
 
-test('without a configuration: creates ./files, prints a password once on stderr and the URL on stdout', async (t) => {
+test('without a configuration, svc serve creates ./files, and prints a password once on stderr and the URL on stdout', async (t) => {
   const folder = temporaryFolder(t);
   const server = start(t, ['serve', '--port', '0'], { cwd: folder });
   const client = new Client((await server.line(listening))[1] ?? '');

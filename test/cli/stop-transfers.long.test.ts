@@ -20,7 +20,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 const authorization = basicOf(testUser);
-/** Large enough that another thread frees the space of a file of this size. */
+/** So large that another thread frees the space when a file of this size is deleted. */
 const piece = Buffer.alloc(5_000_000, 'p');
 const length = { 'content-length': String(2 * piece.length) };
 
@@ -52,7 +52,7 @@ async function startServices(t: TestContext, shutdownTimeoutS: number) {
     for await (const { event } of readEvents(journal, undefined, (bad) => assert.fail(bad.reason))) all.push(event);
     return all;
   };
-  /** Reloads with another port for the service `plain`. */
+  /** Writes a configuration with another address for the service `plain`. */
   const move = () =>
     writeConfig(folder, {
       services: { ...services, plain: { ...services.plain, address: '127.0.0.2' } },
@@ -61,7 +61,7 @@ async function startServices(t: TestContext, shutdownTimeoutS: number) {
   return { ...(await begin()), begin, move, events, home, cert };
 }
 
-/** Begins an HTTP/1 request whose client sends one piece, reads one, and then stalls. */
+/** Begins an HTTP/1 request whose client stalls after it has sent a piece of the body, or read a piece of the reply. */
 function stall(url: string, method: string, target: string, headers: Record<string, string>, body?: Buffer): Promise<void> {
   return new Promise((begun, fail) => {
     const outgoing = request(`${url}${target}`, { method, headers: { authorization, ...headers }, agent: false }, (incoming) => {

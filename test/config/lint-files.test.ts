@@ -106,7 +106,7 @@ test('each of several certificates and keys in one file is checked', (t) => {
   );
 });
 
-test('certificate files that are not PEM, contain a key, are cut off or in the wrong order are found', (t) => {
+test('certificate files that are not PEM, contain a key, are cut off or have the wrong order are found', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);
   const path = 'services.web.tls_certificate_path';

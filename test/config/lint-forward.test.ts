@@ -24,7 +24,7 @@ async function findings(t: TestContext, out: object, more: { args?: string[]; we
 
 const url = 'https://host.example/{path}';
 
-test('svc validate reports forwarding targets that mix up files, unreadable files, and options without effect', async (t) => {
+test('svc validate reports forwarding targets that mix up files, and reports options without effect and unreadable files', async (t) => {
   assert.deepEqual(await findings(t, { url }), []);
   assert.deepEqual(await findings(t, { url: 'https://host.example/{account.name}' }), ['forward-same-name event_handlers.out.url']);
   assert.deepEqual(await findings(t, { url: 'http://host.example/{path}' }), ['plain-http event_handlers.out.url']);

@@ -28,7 +28,7 @@ function allSaid(text: string, file?: string): string {
   return [...texts, JSON.stringify(findings), JSON.stringify(sarifLog(findings)), maskedSource(text)].join('\n');
 }
 
-test('a password hash is masked to its end under any key, and so is text that looks like a key', async () => {
+test('a password hash is masked to its end in any option, and so is text that looks like a token or a private key', async () => {
   const hash = await cheapHash('x');
   const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.Sfl${'KxwRJSMeKKF2QT4fwpMeJf36POk6yJV'}_adQssw5c`;
   const pem = '-----BEGIN OPENSSH PRIVATE KEY-----';
@@ -115,7 +115,7 @@ const inPlace = (place: string, secret: string) => (place === 'headers as text' 
 
 const indented = (text: string, by: string) => text.split('\n').join(`\n${by}`);
 
-/** Styles of writing a scalar. YAML may read a plain one as something else. */
+/** Styles of writing a scalar. YAML may read a plain scalar as something else. */
 const styles: Record<string, (secret: string, by: string) => string> = {
   plain: (secret, by) => indented(secret, by),
   single: (secret, by) => `'${indented(secret.replaceAll("'", "''"), by)}'`,

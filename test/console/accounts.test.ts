@@ -113,7 +113,7 @@ test('guesses at a file account do not lock out the administrator of the same na
   assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 200);
 });
 
-test('removals without exactly one target, by viewers or from another origin are refused, and so are wrong queries of lists', async (t) => {
+test('removals are refused without exactly one target, for viewers, and from another origin; lists refuse wrong queries', async (t) => {
   const { server, console } = await startConsole(t);
   const contract = await console.contract();
   const session = await server.login();

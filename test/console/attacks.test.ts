@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { asOperator, asViewer, cookieOf, operatorPassword, startConsole } from '../support/console.ts';
 
-test('requests for a foreign host name are refused, because its page could point this name at the console (DNS rebinding)', async (t) => {
+test('requests for a foreign host name are refused, because its owner could point it at the console (DNS rebinding)', async (t) => {
   const { console } = await startConsole(t, {}, { accepted_origins: ['https://console.example.com'] });
   const get = (target: string, host: string) => console.get(target, { ...asOperator, headers: { host } });
   for (const host of [

@@ -28,7 +28,7 @@ function establishedOf(port: number): Set<number> {
   return new Set(fields.filter(([, local, , state]) => state === '01' && portOf(local) === port).map(([, , remote]) => portOf(remote)));
 }
 
-test('connections of live tails that read nothing are ended, and others continue', { timeout: 120_000 }, async (t) => {
+test('live tails whose clients read nothing are ended, and other connections continue', { timeout: 120_000 }, async (t) => {
   const { server, console } = await startConsole(t, {}, {}, hasty);
   const reader = await EventReader.open(`${console.url}/api/live`, await console.session());
   t.after(() => reader.close());

@@ -81,7 +81,7 @@ test('a failed delivery is shown with request and reply, secrets masked, and can
   assert.equal(request.headers.values['webhook-id'], failed.events[0]?.uuid);
   assert.deepEqual([request.headers.from, request.headers.values.authorization], ['configuration', 'Basic ***']);
   assert.equal(answer.body, 'broken <b>');
-  assert.equal(reply.text.includes('marker-'), false, 'no secret, and no header that may have come from one');
+  assert.equal(reply.text.includes('marker-'), false, 'no secret is shown, and no header of the reply that may be one');
 
   const started = await console.post('/api/replays', { deliveries: [failed.id] }, asOperator);
   contract.check('POST', '/api/replays', started);
@@ -146,7 +146,7 @@ test('deliveries and replays are listed together, page by page, newest first; wr
     assert.equal((await console.get(`/api/deliveries/${id}`, asViewer)).status, 404, id);
 });
 
-test('a dry run shows each request as it would be sent now, and its differences from the recorded one; it sends nothing', async (t) => {
+test('a dry run shows each request as it would be sent now, and its differences from the recorded one; nothing is sent', async (t) => {
   const receiver = await startReceiver(t);
   const config = { event_handlers: { crm: handler(receiver.url, { extra_data: { greeting: 'hello' } }) } };
   const { server, console } = await startConsole(t, config);
@@ -177,7 +177,7 @@ test('a dry run shows each request as it would be sent now, and its differences 
   assert.equal((await server.events()).filter(({ id }) => id === '20191').length, 0);
 });
 
-test('replays with other URLs or unknown members, by viewers or other origins are refused; a running replay is cancelled', async (t) => {
+test('replays with other URLs or unknown members are refused, and those of viewers and other origins; one is cancelled', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}, {}], otherwise: { fault: 'hang' } });
   const { server, console } = await startConsole(t, { event_handlers: { crm: handler(receiver.url) } });
   for (let index = 0; index < 3; index++) await server.put(`/home/${index}.txt`, 'x');

@@ -58,7 +58,7 @@ test('reviewers can change nothing but held uploads; viewers can neither decide 
   assert.deepEqual(visible(server.home), []);
 });
 
-test('a held file of any type is downloaded as an attachment, and that is an event', async (t) => {
+test('a held file of any type is downloaded as an attachment, and the download is an event', async (t) => {
   const { inspector, server, console } = await startHolding(t);
   inspector.decide = () => ({ status: 202 });
   const content = Buffer.alloc(3_000_000, '<script>alert(1)</script>');

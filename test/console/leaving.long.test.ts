@@ -13,7 +13,7 @@ import { HeldClients } from '../support/transfers.ts';
 
 const ofStream = { accept: 'application/x-ndjson' };
 
-/** Starts a console with clients that leave it, and a check that streams of events are possible afterwards. */
+/** Starts a console. Returns clients that can leave, and a check that streams of events are possible after they have left. */
 async function startWithClients(t: TestContext, options = {}) {
   const { server, console } = await startConsole(t, {}, options);
   const clients = new HeldClients(t, console.port);

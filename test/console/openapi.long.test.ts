@@ -34,7 +34,7 @@ test('the description is valid OpenAPI 3.0.3; it uses each of its components, an
   assert.equal(new Set(ids).size, ids.length);
 });
 
-/** Sends a request, validates its reply and, on success, the request against the document. `path`: path in the document. */
+/** Sends a request. Validates the reply, and after a success also the request, against `path` in the document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
@@ -128,7 +128,7 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
     if (403 in responses && method !== 'GET') await send(method, path, target, 403, { ...asOperator, headers: foreign });
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
-      // Slightly above the limit: the service closes the connection if it does not read a body.
+      // Only slightly above the limit: before the client has sent a larger body, the service would close the connection.
       const most = /replays|lift|expectations/.test(path) ? 1024 * 1024 : 64 * 1024;
       await send(method, path, target, 413, withBody({ pad: 'x'.repeat(most) }));
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });

@@ -39,9 +39,9 @@ test('a reload logs out each administrator who was removed or whose password or 
   const tail = await EventReader.open(`${console.url}/api/events/live`, { authorization: basicOf(asViewer.user) });
   const role = await reload({ ...administrators, vera: { ...administrators.vera, role: 'operator' } });
   assert.deepEqual(role, { sessions: 1, connections: 0, transfers: 2 }, 'one session ended, and two streams');
-  await until('the live tail with the changed role has ended', async () => tail.isEnded);
+  await until('the live tail of the administrator with the changed role has ended', async () => tail.isEnded);
   assert.deepEqual([await statusOf(olga), await statusOf(vera)], [200, 401], 'only the administrator with another role is logged out');
-  await until('the stream with the changed role has ended', async () => streams[1]?.isEnded === true);
+  await until('the stream of the administrator with the changed role has ended', async () => streams[1]?.isEnded === true);
   assert.equal(streams[0]?.isEnded, false);
   assert.equal((await console.get('/api/me', asViewer)).json<{ role: string }>().role, 'operator');
 
@@ -52,7 +52,7 @@ test('a reload logs out each administrator who was removed or whose password or 
   });
   assert.deepEqual([await statusOf(olga), await statusOf(again)], [401, 200], 'only the administrator with another password is logged out');
   assert.equal((await console.get('/api/me', asOperator)).status, 401);
-  await until('the stream with the changed password has ended', async () => streams[0]?.isEnded === true);
+  await until('the stream of the administrator with the changed password has ended', async () => streams[0]?.isEnded === true);
 
   assert.deepEqual(await reload({}), { sessions: 1, connections: 0, transfers: 0 });
   assert.equal(await statusOf(again), 401, 'the removed administrator is logged out');

@@ -4,7 +4,7 @@ import { cancelWhileSending } from '../support/cancelled-replay.ts';
 import { asOperator, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
-test('a replay of 500 events is cancelled while it sends: delivered ones are recorded, and the rest is not sent', (t) =>
+test('a replay of 500 events is cancelled while it sends: delivered events are recorded, and the rest is not sent', (t) =>
   cancelWhileSending(t, 500));
 
 test('a replay shows its number of requests and handlers, and stops after the chosen number of failures in a row', async (t) => {

@@ -7,7 +7,7 @@ const here = '192.0.2.1';
 const leaseMs = 30_000;
 let lastGuess = 0;
 
-/** Returns an attempt with a new user name. */
+/** Returns an attempt with new credentials. */
 export function guess(username = `user${++lastGuess}`, source = here): LoginAttempt {
   return { source, username, credential: `${username} guess ${++lastGuess}` };
 }
@@ -156,7 +156,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     },
   );
 
-  contract('a success removes only the failures of its name from its source', {}, async (bans) => {
+  contract('a success removes only the failures of the same name from the same source', {}, async (bans) => {
     const right = guess('alice');
     await attempt(bans, guess('alice'), 'failed');
     await attempt(bans, guess('mallory'), 'failed');
@@ -193,7 +193,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     const [first, second, third, fourth] = underWay as [LoginAttempt, LoginAttempt, LoginAttempt, LoginAttempt];
     assert.equal((await bans.begin(first, leaseMs, true)).kind, 'admitted', 'identical concurrent attempts count as one');
     await bans.end(first, 'failed');
-    assert.equal((await bans.begin(guess(), leaseMs, true)).kind, 'busy', 'its slot now counts as a failure');
+    assert.equal((await bans.begin(guess(), leaseMs, true)).kind, 'busy', 'the slot of the failed attempt now counts as a failure');
     await bans.end(second, 'unknown');
     const next = guess();
     assert.equal((await bans.begin(next, leaseMs, true)).kind, 'admitted');
@@ -244,7 +244,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.deepEqual(await bans.begin(late, leaseMs, true), { kind: 'admitted', isKnown: false }, 'outside the window');
   });
 
-  contract('a banned source is refused even with credentials that it was accepted with', { ban_after_failures: 1 }, async (bans) => {
+  contract('a banned source is refused even with credentials accepted before', { ban_after_failures: 1 }, async (bans) => {
     const mine = guess('alice');
     await attempt(bans, mine, 'succeeded');
     await attempt(bans, guess(), 'failed');

@@ -27,7 +27,7 @@ function notHere(): never {
   throw new Error('No file is forwarded here.');
 }
 
-/** An engine with one handler, `crm`, of events 40017. */
+/** An engine with one handler, `crm`, for events 40017. */
 class Engine {
   readonly engine: DeliveryEngine;
   readonly events: JournalledDispatcher;

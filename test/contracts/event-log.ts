@@ -248,7 +248,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('a waiting reader is woken by the next event, by its abort signal, and by the end of the journal', async (log) => {
+  contract('a wait for more events ends with the next event, with its abort signal, or when the journal is closed', async (log) => {
     const { end } = log;
     const waiting = log.waitForMore(end);
     const first = await Promise.race([waiting.then(() => 'woken'), new Promise((resolve) => setImmediate(() => resolve('waits')))]);

@@ -6,10 +6,10 @@ import { isServiceError } from '../../src/lib/errors.ts';
 import { makeSecret } from '../../src/lib/secrets.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 
-/** A store of a test, which closes it. */
+/** A store for a test. The test closes the store. */
 export interface GrantGround {
   store: GrantStore;
-  /** Opens the store as another process after this one has ended. */
+  /** Opens the same grants as the next process would, after this process has ended. */
   reopen(): Promise<GrantStore>;
 }
 

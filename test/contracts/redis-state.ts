@@ -27,7 +27,7 @@ import { sessionsContract } from './sessions.ts';
 import { acceptedContract, urlHealthContract } from './shared-state.ts';
 import { testLimits, uploadStoreContract } from './upload-store.ts';
 
-/** The contracts of all shared state on one kind of Redis. @param open makes a link to an empty one */
+/** The contracts of all shared state on one kind of Redis. @param open makes a link to an empty Redis */
 export function stateContracts(kind: string, open: (t: TestContext) => Promise<RedisLink | undefined>): void {
   sessionsContract(`sessions in ${kind}`, async (t, dependencies) => {
     const link = await open(t);

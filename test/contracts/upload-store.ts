@@ -174,7 +174,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.equal((await store.within('/')).length, 2);
   });
 
-  contract('uploads that will get a name are found, also after their content was moved', async ({ store }) => {
+  contract('uploads that will get a given name are found, also after their content was moved', async ({ store }) => {
     const order = (contentPath: string, path: string, account = 'alice') => ({
       ...orderOf(contentPath, account),
       path: path as VirtualPath,
@@ -329,7 +329,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     console.log(`seed ${seed}: ${name}`);
     const random = randomFrom(seed);
     const { id } = await store.add(orderOf('/srv/.svc-0.kept'), undefined);
-    // Requests of one node queue. So a request that takes an upload from a sleeping holder comes from another node.
+    // The requests of one node wait for each other. So only a request of another node can take an upload from a sleeping holder.
     const anyNode = () => (lapse ? reopen() : Promise.resolve(store));
     const holds: UploadHold[] = [];
     let model = { holder: undefined as UploadHold | undefined, isAbandoned: false, offsetBytes: 0, contentPath: '/srv/.svc-0.kept' };

@@ -125,7 +125,7 @@ test('files that several handles and connections close at once share the syncs o
   assert.equal(readdirSync(join(folder, 'home')).length, files.length);
 });
 
-/** The system calls of one request that matter for a power cut, in order, shortened: `sync dir`, `rename a`, `sync journal`… */
+/** Returns, in order and shortened, the system calls in a trace that matter for a power cut: `sync home`, `rename a to b`… */
 function stepsOf(trace: string, folder: string): string[] {
   const short = (path: string) =>
     path
@@ -150,7 +150,7 @@ function stepsOf(trace: string, folder: string): string[] {
   });
 }
 
-/** Asserts that steps occur in this order, with any others in between. */
+/** Asserts that the expected steps occur in this order. Other steps may come in between. */
 function assertOrder(steps: readonly string[], expected: readonly string[]): void {
   let at = -1;
   for (const step of expected) {
@@ -160,7 +160,7 @@ function assertOrder(steps: readonly string[], expected: readonly string[]): voi
   }
 }
 
-test('power cut: nothing is answered before it is on the disk, in an order that leaves the old or the new content', {
+test('each change is on the disk before it is answered, and in an order that leaves the old or new content after a power cut', {
   timeout: 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;

@@ -175,12 +175,12 @@ test(`faults of nodes, disks and Redis during resumable uploads and other change
   const home = join(folder, 'home');
   const stored = (name: string) => (existsSync(join(home, name)) ? readFileSync(join(home, name)) : undefined);
   for (const [name, { fate, content }] of told) {
-    if (fate === 'done') assert.ok(stored(name)?.equals(content), `${name}: what was answered is not there`);
-    if (fate === 'refused') assert.equal(stored(name), undefined, `${name}: what was refused is there`);
-    if (fate === 'refused') assert.deepEqual(of(name, '40017'), [], `${name}: what was refused is told as done`);
+    if (fate === 'done') assert.ok(stored(name)?.equals(content), `${name}: the file of a confirmed change is absent`);
+    if (fate === 'refused') assert.equal(stored(name), undefined, `${name}: the file of a refused change exists`);
+    if (fate === 'refused') assert.deepEqual(of(name, '40017'), [], `${name}: an event reports a refused change as done`);
   }
   for (const name of changing.flatMap((client) => [...client.gone])) {
-    assert.equal(stored(name), undefined, `${name}: it is there again`);
+    assert.equal(stored(name), undefined, `${name}: the file exists again`);
     assert.equal(of(name, '40012', '40055').length, 1, `${name}: one event tells of its removal or its new name`);
   }
   for (const name of [...uploading, ...sftp].flatMap((client) => [...client.told.keys()])) {

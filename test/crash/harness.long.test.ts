@@ -108,7 +108,7 @@ const actors: readonly Actor[] = [
   changePassword,
 ];
 
-/** Lets all actors work until the service has died. Resolves when the last actor has noticed. */
+/** Lets all actors work until the service has died. Resolves when the last actor has noticed this. */
 async function actUntilGone(url: string, promised: Promised, isOver: () => boolean): Promise<void> {
   const client = new Client(url);
   await Promise.all(
@@ -153,7 +153,7 @@ function wholeFiles(folder: string): number {
   }
 }
 
-/** Asserts the state of the disk after each restart. */
+/** Asserts the state of the disk after a restart. */
 function checkDisk({ folder, home, disk }: Places, promised: Promised, what: string, checkedUploads: number): void {
   for (const place of [home, join(home, 'new'), disk, folder])
     assert.deepEqual(

@@ -151,7 +151,7 @@ test('commands, forms and pages: each result says that the change was made, but 
     { command: 'copy', target: 'c', destination: 'to' },
   ];
   const told = await toldOf(async () => replies.push(await client.commands('/home/', commands, { headers })));
-  // The folder of the copy can be synced.
+  // The folder `to`, which gets the copy, can be synced.
   assert.deepEqual(told, [[40010, false], fault, [40012, false], fault, [40055, false], fault, [40068, undefined]]);
   const { errors } = replies[0]?.json<{ errors: { target: string; message: string | null; durable?: false }[] }>() ?? { errors: [] };
   assert.equal(replies[0]?.status, 422);
@@ -196,7 +196,7 @@ test('commands, forms and pages: each result says that the change was made, but 
   assert.deepEqual(readdirSync(join(home, 'to')).sort(), ['b', 'c']);
 });
 
-test('resumable uploads: the last request is told that the upload is complete, and it is', { timeout: 60_000 }, async (t) => {
+test('resumable uploads: the last reply says: done, but not safe on disk; the whole file is stored', { timeout: 60_000 }, async (t) => {
   const { client, home, plant, heal, toldOf } = await startPlanted(t);
   const tus = { 'tus-resumable': '1.0.0' };
   const metadata = `filename ${Buffer.from('t').toString('base64')}`;

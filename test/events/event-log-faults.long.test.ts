@@ -40,7 +40,7 @@ test('if a new file cannot be created, the current one stays in use, and a later
   mkdirSync(inTheWay);
   for (let index = 0; index < 5; index++) assert.ok(log.append(testEvent()), 'an event is lost');
   await log.appendDurable(testEvent());
-  assert.equal(lines.filter((line) => line.includes('could not be created')).length, 1, 'tried once a second');
+  assert.equal(lines.filter((line) => line.includes('could not be created')).length, 1, 'a new file is tried only once a second');
   rmdirSync(inTheWay);
   clock.advance(1000);
   await log.appendDurable(testEvent());
@@ -159,13 +159,13 @@ test('a full disk: events of reads leave room for those of changes, and lost eve
   assert.equal(lost.length, 1, 'many lost events cause one log line');
   isFull = false;
   clock.advance(1000);
-  assert.ok(log.append(testEvent()), 'the reserve is filled again without a change');
+  assert.ok(log.append(testEvent()), 'the reserve is filled again, although no change was begun');
   log.assertWritable();
   await log.close();
   assert.equal(JSON.parse(lines.at(-1) ?? '{}').lost, 3000 - written);
 });
 
-test('retention keeps files that a handler still needs, up to the limit, and is checked every hour', async (t) => {
+test('retention keeps files that a handler still needs, up to the limit, and removes files every hour', async (t) => {
   const folder = temporaryFolder(t);
   let needed: number | undefined = 2;
   const line = `${JSON.stringify(testEvent('x'.repeat(1000)))}\n`;
@@ -185,7 +185,7 @@ test('retention keeps files that a handler still needs, up to the limit, and is 
   assert.deepEqual(numbers(), [5, 6]);
   needed = undefined;
   clock.advance(3_600_000);
-  assert.deepEqual(numbers(), [6], 'the file that is written stays');
+  assert.deepEqual(numbers(), [6], 'the file that is being written stays');
   await log.close();
 });
 

@@ -34,7 +34,7 @@ async function read(folder: string): Promise<{ uuids: string[]; bad: number }> {
 
 const first = 'events-00000001.ndjson';
 
-test('events are read in order, one JSON object per line, exactly as delivered', async (t) => {
+test('events are read in order, one JSON object per line, exactly as they were appended', async (t) => {
   const folder = temporaryFolder(t);
   const log = open(folder);
   const events = [event('a'), event('line\nbreak'), event('\ud800 lone'), event('ü')];

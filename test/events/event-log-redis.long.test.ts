@@ -193,7 +193,7 @@ test('events of another node from before the subscription are not live events', 
   await there.close();
 });
 
-test('a caller that needs all nodes to read an event waits while Redis is absent, and gets an error if the journal ends first', async (t) => {
+test('`untilShared` waits while Redis is absent, and fails if the journal is closed before all nodes can read its events', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;

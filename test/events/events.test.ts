@@ -32,7 +32,7 @@ test('the catalogue has every decided event once, with existing groups', () => {
 test('timestamps have all their forms', () => {
   const zone = process.env.TZ;
   process.env.TZ = 'Europe/Berlin';
-  // `jsonTimestamps` remembers the last second. An earlier test may have asked for the same one in another time zone.
+  // `jsonTimestamps` remembers the last second. An earlier test may have asked for the same second in another time zone.
   jsonTimestamps(0);
   try {
     assert.deepEqual(jsonTimestamps(1_591_402_889_123.5), { timestamp: '1591402889.123500', cwa_14051: '2020-06-06 02:21:29' });
@@ -109,7 +109,7 @@ class MemoryLog implements EventLog {
   async close() {}
 }
 
-test('the dispatcher appends each event with its group to the journal; emitAndWait then waits for its one handler', async () => {
+test('the dispatcher appends each event with its group to the journal; emitAndWait then waits for the named handler', async () => {
   const log = new MemoryLog();
   const dispatcher = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, new ManualClock());
   const context = { account: processAccount(), component: { uuid: 'c', type: 'http', name: 'c' }, group: 'g' };
@@ -141,7 +141,7 @@ test('the dispatcher appends each event with its group to the journal; emitAndWa
   assert.equal(JSON.stringify(log.events[0]).includes('"group"'), false, 'the event has no member for the group');
 });
 
-test('shared data of events is serialised once, exactly as JSON.stringify does', () => {
+test('events with shared data are serialised exactly as JSON.stringify does', () => {
   const log = new MemoryLog();
   const dispatcher = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, new ManualClock());
   const context = { account: processAccount(), component: { uuid: 'c', type: 'http', name: 'c' } };

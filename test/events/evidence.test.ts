@@ -112,7 +112,7 @@ test('an idle journal writes no checkpoint; the event of a checkpoint causes non
   assert.equal(given.told.length, 2, 'closing the journal reports no further checkpoint');
 });
 
-test('each kind of damage is found, with its segment and place', async (t) => {
+test('each kind of damage is found and described, with its segment', async (t) => {
   const original = await threeSegments(t);
   const names = segments(original.folder);
   const second = names[1] as string;

@@ -22,7 +22,7 @@ function dueTimes(
   return found;
 }
 
-test('daylight saving in four zones: a skipped hour becomes its end, a repeated hour its first pass', () => {
+test('daylight saving in four zones: a due time in a skipped hour moves to its end, one in a repeated hour is in its first pass', () => {
   const daily = (zone: string, cron: string, from: string) => dueTimes({ cron, zone }, from, 3);
   assert.deepEqual(daily('Europe/Berlin', '30 2 * * *', '2026-03-28T00:00:00Z'), [
     '2026-03-28T02:30:00+01:00',

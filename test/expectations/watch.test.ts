@@ -106,7 +106,7 @@ test('a file in time, one that is missing and then late, and an excuse are each 
   await first.stop();
 });
 
-test('states that changed while no process ran are reported once at the next start; earlier due times are not', async (t) => {
+test('states that changed while no process ran are reported once, at the next start; states before the first start are not', async (t) => {
   const { folder, clock, first } = await begun(t);
   clock.advance(40 * 60_000);
   first.upload();
@@ -155,7 +155,7 @@ test('an occurrence that is expected again is met or missing a second time, also
   await second.watch.apply({ orders });
   await until('the watch has started', () => second.watch.figures().length === 1);
   clock.advance(hourMs);
-  // The older occurrence takes the file; the one of midnight, whose window is open, waits for its own.
+  // The older occurrence takes the file; the occurrence of midnight, whose window is open, waits for another file.
   second.upload();
   await untilTold(clock, second, 3);
   clock.advance(0.5 * hourMs);
@@ -176,7 +176,7 @@ test('an occurrence that is expected again is met or missing a second time, also
     [eventIds.expectationReopened, due],
     [eventIds.expectationMissing, due],
   ]);
-  // The same holds for an occurrence from before the expectation was configured.
+  // An occurrence from before the expectation was configured can be expected again, too.
   const before = '2023-11-14T20:00:00Z';
   await second.watch.expectAgain('orders', before, hence(1));
   await untilTold(clock, second, 8);
@@ -266,7 +266,7 @@ test('due times before an expectation was active are shown as not watched, until
   const before = '2023-11-14T22:00:00Z';
   const told = await process.watch.excuse('orders', before, 'a trial', 'root');
   assert.deepEqual([told.state, told.watched], ['excused', undefined]);
-  // After it was expected again, a file that does not come is missing.
+  // After an occurrence was expected again, it is missing if no file comes.
   await process.watch.expectAgain('orders', before, new Date(clock.nowMs() + hourMs).toISOString());
   clock.advance(2 * hourMs);
   const again = (await missing()).find(({ due }) => due === before);

@@ -30,7 +30,7 @@ const isNotFound = (error: unknown) => isServiceError(error, 'not-found');
 /** Waits for the next turn of the event loop, in which the next request arrives. */
 const nextTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('a small file is read once, and then served from memory until it changes', whereFilesAreKept, (t) => {
+test('a small file is read once, and then served from memory', whereFilesAreKept, (t) => {
   const { root, roots, cache, write } = cacheOf(t);
   write('a', 'content');
   const first = cache.open(roots, join(root, 'a'));

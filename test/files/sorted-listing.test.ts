@@ -25,7 +25,7 @@ for (const [what, compare, expected] of [
     }
   });
 
-test('a reply can begin long before the last entry is read, and a reader that stops also stops the reading', async () => {
+test('a reply can begin long before the last entry is read; if the listing is abandoned, no more entries are read', async () => {
   let begun = 0;
   let isClosed = false;
   async function* watched(): AsyncGenerator<Entry[]> {

@@ -23,7 +23,7 @@ function laterUpkeep(files: FilesEnvironment, home: string, more: Partial<Upload
   return new UploadUpkeep({ files: { clock: systemClock, events, uploads }, isJournalled: async () => false, clock, log: silentLog });
 }
 
-/** An upload whose process was killed while it ended the upload. @param isJournalled whether its event is in the journal */
+/** An upload whose process was killed while it ended the upload. @param isJournalled whether the event is in the journal */
 async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   const { environment: files, events, home } = testFiles(t);
   const contentPath = join(home, keptName());

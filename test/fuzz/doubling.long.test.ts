@@ -217,7 +217,7 @@ function growing(seeds: readonly string[]): fc.Arbitrary<Growing> {
 
 const textOf = ({ before, repeated, after }: Growing, size: number) => before + repeated.repeat(Math.ceil(size / repeated.length)) + after;
 
-test('the test detects quadratic growth and accepts linear growth', async () => {
+test('assertLinear detects quadratic growth and accepts linear growth', async () => {
   const texts = (size: number) => Array.from({ length: size }, (_, index) => String(index));
   await assertLinear('sorting', texts, (all) => all.toSorted(), 40_000);
   await assert.rejects(

@@ -242,7 +242,7 @@ test('header sections of HTTP/2: the process survives', async (t) => {
                 if (body !== undefined) stream.end(body);
                 if (leaves) setImmediate(() => stream.destroy());
               } catch {
-                // The client library refuses to send these.
+                // The client library refuses to send this header section.
                 resolve();
               }
             }),

@@ -175,7 +175,7 @@ test('files: any sequence of REST, WebDAV and form operations by several account
           JSON.stringify(current),
         );
         for (const event of events) {
-          // If a move has the event "folder removed", it is about the replaced folder at the destination.
+          // If a move has the event "folder removed", this event is about the replaced folder at the destination.
           const path = current.kind === 'move-folder' && event.id === '40026' ? current.destination : current.path;
           assert.deepEqual([event.account.name, event.data.path], [current.account, path]);
         }

@@ -142,7 +142,7 @@ test('a file written at random positions equals a plain buffer', async (t) => {
   );
 });
 
-test('an upload cannot exceed the quota, and an ended or replaced one leaves it free for the next', async (t) => {
+test('an upload cannot exceed the quota; after it was aborted, or its file replaced, the next one can use the whole quota', async (t) => {
   const quota = 100_000;
   const { files, home } = testFiles(t, { quota_size: quota });
   await fuzz(

@@ -40,7 +40,7 @@ function takes(parts: readonly GlobPart[], text: readonly string[]): boolean {
   return text[0] !== undefined && (part.takes === 'any' || part.takes.includes(text[0])) && takes(rest, text.slice(1));
 }
 
-test('globs match exactly what trying every possibility matches', (t) =>
+test('globs match the same texts as a matcher that tries every possibility', (t) =>
   fuzz(
     t,
     fc.tuple(fc.array(globPart, { minLength: 1, maxLength: 7 }), fc.array(textPart, { maxLength: 8 })),

@@ -10,7 +10,7 @@ import { startServer } from '../support/server.ts';
 
 const idleSeconds = 1;
 
-/** A connection that is open longer than this after its last byte was not ended by the idle time. */
+/** If a connection is open longer than this after its last byte, the idle time has not ended it. */
 const longestMs = 20_000;
 
 const connectionsAtOnce = 50;

@@ -45,7 +45,7 @@ test('without appearance there is no logo and no extra style', async (t) => {
   assert.doesNotMatch((await server.get('/home/', { headers: html })).text, /appearance\.css|<footer>/);
 });
 
-test('colours without contrast, other protocols and unusable logos are refused', async (t) => {
+test('colours without contrast and links with other protocols are refused; unusable logos are reported', async (t) => {
   const folder = temporaryFolder(t);
   const config = (appearance: object) => testConfig(folder, { service: { appearance } });
   const refused: [object, RegExp][] = [

@@ -136,7 +136,7 @@ test('a request that is refused before it is parsed gets the body of errors and 
     assert.doesNotMatch(reply, /transfer-encoding/i);
     assert.deepEqual(JSON.parse(reply.split('\r\n\r\n')[1] ?? ''), { errors: [{ message }] });
   }
-  assert.equal(statusOf(await server.raw('GET / HTTP/1.0\r\n\r\n')), 302, 'HTTP/1.0 knows no Host');
+  assert.equal(statusOf(await server.raw('GET / HTTP/1.0\r\n\r\n')), 302, 'HTTP/1.0 needs no Host header');
   const events = (await server.events()).filter((event) => event.id === '40019');
   assert.equal(events.length, cases.length);
 });

@@ -7,7 +7,7 @@ import { Exchange, type HttpService } from '../../src/http/request/exchange.ts';
 
 type Options = NonNullable<Parameters<typeof sendChunks>[3]>;
 
-/** Answers each request with chunks; `made` lists those that were made. */
+/** Answers each request with chunks; `made` lists the chunks that were made. */
 async function startReplies(t: TestContext, chunks: (made: string[]) => AsyncGenerator<string>, options?: Options) {
   const made: string[] = [];
   const failed: unknown[] = [];
@@ -71,7 +71,7 @@ for (const coding of ['identity', 'gzip']) {
   });
 }
 
-test('by default two chunks are made first: a body of one chunk has a length, and an error in the second one a status', async (t) => {
+test('by default two chunks are made first: a body of one chunk has a length, and an error in the second gives a 500', async (t) => {
   const one = await startReplies(t, async function* () {
     yield 'whole';
   });

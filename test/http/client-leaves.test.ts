@@ -20,7 +20,7 @@ async function rawConnection(server: TestServer, ca: string, session: string): P
 
 const options = { timeout: 240_000 };
 
-test('after a client left at any moment, no descriptor or temporary file is left, and every upload has its end', options, (t) =>
+test('after a client left at any moment, no descriptor or temporary file is left, and the end of each upload is reported', options, (t) =>
   leaveAtAllMoments(t, 20),
 );
 

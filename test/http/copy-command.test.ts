@@ -50,7 +50,7 @@ async function copy(server: TestServer, target: string, destination: string): Pr
 
 const messageOf = (items: Item[]) => items.at(-1)?.message;
 
-test('copy of a folder: everything except symbolic links, with progress and events; never over a taken name or into itself', async (t) => {
+test('a folder is copied whole except for symbolic links, with progress and events; never over a taken name or into itself', async (t) => {
   const server = await startServer(t);
   makeTree(server);
   symlinkSync('a', join(server.home, 'tree/link'));
@@ -157,7 +157,7 @@ function sharingDisk(t: TestContext): string | undefined {
   return folder;
 }
 
-test('copies share their content where the file system can: they take no space, and change independently', async (t) => {
+test('where the file system can share content, copies do: they take no space, and change independently', async (t) => {
   const disk = sharingDisk(t);
   if (disk === undefined) return;
   const server = await startServer(t, { account: { home_folder_path: disk } });

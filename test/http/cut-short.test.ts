@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { BodyWriter, endReply, isCutShort } from '../../src/http/reply/body-writer.ts';
 import type { Exchange } from '../../src/http/request/exchange.ts';
 
-/** More than the kernel buffers for a client that reads nothing. */
+/** More bytes than the kernel keeps for a client that reads nothing. */
 const body = Buffer.alloc(32 * 1024 * 1024);
 
 /** Ways to end a reply. @returns whether the reply is reported as received whole */
@@ -60,7 +60,7 @@ async function askFor(t: TestContext, way: (typeof ways)[string], request: strin
 }
 
 for (const [what, way] of Object.entries(ways))
-  test(`if the client leaves before the kernel took the whole reply, it does not count as sent: ${what}`, async (t) => {
+  test(`if the client leaves before the kernel took the whole reply, the reply does not count as sent: ${what}`, async (t) => {
     const [kept, closed] = ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', 'GET / HTTP/1.0\r\n\r\n'];
     for (const request of [kept, closed]) {
       assert.equal(await askFor(t, way, request, true), false, request);

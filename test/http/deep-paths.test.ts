@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-/** Creates a chain of folders so deep that only a few hundred bytes are left of the system's longest path (4,095 bytes). */
+/** Returns a path below `home` that leaves only a few hundred bytes of the system's longest path (4,095 bytes). */
 function deepPath(home: string): string {
   const levels = Math.floor((3900 - home.length) / 201);
   return Array.from({ length: levels }, (_, level) => `${level}`.padEnd(200, 'd')).join('/');

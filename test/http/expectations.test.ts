@@ -36,7 +36,7 @@ test('an account whose group has show_expectations sees its own expectations and
       last.files.map(({ path }) => path),
     ]),
     [
-      // Occurrences that were due before the expectation became active take no files from later ones.
+      // Occurrences that were due before the expectation became active take no files from later occurrences.
       ['own', 'Orders', 'met', 'met', ['/a.csv']],
       ['ofGroup', 'ofGroup', 'waiting', 'waiting', []],
     ],

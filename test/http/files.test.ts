@@ -66,7 +66,7 @@ test('overwriting answers 201 and keeps the mode of the file', async (t) => {
   assert.equal(statSync(join(server.home, 'a')).mode & 0o777, 0o640);
 });
 
-test('awkward names are unchanged over every interface', async (t) => {
+test('awkward names stay unchanged in uploads, downloads, listings and deletions', async (t) => {
   const server = await startServer(t);
   for (const name of awkwardNames) {
     const url = `/home/${encodeURIComponent(name)}`;
@@ -216,7 +216,7 @@ test('X-OC-Mtime sets the modification time', async (t) => {
   assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'x');
 });
 
-test('a file that shrinks while it is sent cuts the connection, because the length would be wrong', async (t) => {
+test('if a file shrinks while it is sent, the connection is cut, because the length would be wrong', async (t) => {
   const server = await startServer(t);
   const size = 64 * 1024 * 1024;
   writeFileSync(join(server.home, 'a'), '');
@@ -241,7 +241,7 @@ test('a file that shrinks while it is sent cuts the connection, because the leng
   assert.ok((await server.eventIds()).includes(40040));
 });
 
-test('a file that shrinks while it is sent cuts the download, and is not counted as an internal error', async (t) => {
+test('if a file shrinks while it is sent, the download is reported as cut, and not as an internal error', async (t) => {
   const server = await startServer(t);
   const path = join(server.home, 'log');
   writeFileSync(path, Buffer.alloc(64 * 1024 * 1024));

@@ -241,7 +241,7 @@ test('a client that disappears during a form leaves nothing', async (t) => {
   assert.deepEqual(readdirSync(server.home), ['d']);
 });
 
-test('files before the field "action" stay open until it arrives, so their number is limited', async (t) => {
+test('files before the field "action" stay open until the field arrives, so their number is limited', async (t) => {
   const server = await startServer(t);
   const files = (count: number) => Array.from({ length: count }, (_, index): FormPart => ['upload-file', 'x', `f${index}`]);
   const socket = connect(server.port, '127.0.0.1');
@@ -261,7 +261,7 @@ test('files before the field "action" stay open until it arrives, so their numbe
   assert.equal(readdirSync(server.home).length, 300);
 });
 
-test('a client that disappears while several of its files wait does not end the service', async (t) => {
+test('a client that disappears while it sends several files does not end the service', async (t) => {
   const server = await startServer(t);
   for (let round = 0; round < 4; round++) {
     const socket = connect(server.port, '127.0.0.1');

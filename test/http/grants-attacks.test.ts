@@ -113,7 +113,7 @@ test('visitors use up the limit of their own unfinished uploads, not that of the
   assert.equal(own.status, 201);
   const id = String(own.headers.location).split('/').at(-1);
   for (const method of ['HEAD', 'DELETE'])
-    assert.equal((await visit(server, method, `${at}uploads/${id}`, { headers: draft })).status, 404, `${method} of the account's own`);
+    assert.equal((await visit(server, method, `${at}uploads/${id}`, { headers: draft })).status, 404, `${method} of the upload of alice`);
 });
 
 test('of many digests that visitors of a link request, some get 503; a digest for the account is not delayed', async (t) => {

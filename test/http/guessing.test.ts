@@ -29,7 +29,7 @@ test('of 200 concurrent wrong passwords with the right one among them, five are 
   assert.equal((await server.get('/home/', from('203.0.113.2', testUser))).status, 200);
 });
 
-test('an endpoint gets only as many concurrent guesses as the address may still fail', async (t) => {
+test('an endpoint gets only as many concurrent guesses from an address as may still fail before a ban', async (t) => {
   const endpoint = await startReceiver(t, { otherwise: { status: 401, delayMs: 300 } });
   const server = await guarded(t, 5, { authentications: { corporate: { type: 'http', url: endpoint.url, test_at_start: false } } });
   const { guesses } = await guessAtOnce([server], 100, '203.0.113.1');
@@ -49,7 +49,7 @@ test('an endpoint that gives no reply or failed its first test causes no ban; ea
   assert.deepEqual(await statusesWith({ status: 500 }, false), { 401: 3, 429: 17 });
 });
 
-test('if an address sends more right passwords at a time than it may still fail, some wait, and all log in', async (t) => {
+test('if an address sends more right passwords at a time than may still fail before a ban, some wait, and all log in', async (t) => {
   const names = Array.from({ length: 12 }, (_, index) => `user${index}`);
   const password = hashOfCost(4);
   const server = await guarded(t, 3, { accounts: Object.fromEntries(names.map((name) => [name, { password }])) });
@@ -101,7 +101,7 @@ test('addresses that a client itself writes into X-Forwarded-For are ignored', a
   for (let index = 0; index < 5; index++)
     statuses.push((await server.get('/home/', from(`198.51.100.${index}, 203.0.113.1`, `alice:with another address ${index}`))).status);
   assert.deepEqual(statuses, [401, 401, 401, 429, 429]);
-  assert.equal((await server.get('/home/', from('203.0.113.1, 203.0.113.2', testUser))).status, 200, 'a written address is not banned');
+  assert.equal((await server.get('/home/', from('203.0.113.1, 203.0.113.2', testUser))).status, 200, 'a claimed address is not banned');
 });
 
 test('the headers of a proxy are used only if it is one of trusted_proxies', async (t) => {

@@ -18,7 +18,7 @@ function post(server: TestServer, fields: [string, string][], headers: Record<st
   return server.send('POST', url, { body: new URLSearchParams(fields).toString(), headers: all, ...(user && { user }) });
 }
 
-test('the page of held uploads shows sizes and reasons, has a title in each language, and withdraws after a question', async (t) => {
+test('the page of held uploads shows sizes and reasons, has four languages, and withdraws uploads after a question', async (t) => {
   const server = await inspecting(t, { answer_within: 0.05, maximum_size: 1000 });
   assert.match((await server.get('/home/', { headers: html })).text, /href="\/home\/__svc__\/held\/"/);
   assert.match((await page(server)).text, /None of your files is waiting for review/);

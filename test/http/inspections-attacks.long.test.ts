@@ -43,7 +43,7 @@ test('if a folder is moved while an inspection of its file is late, the inspecti
   assert.equal(strict.requests.length, 1);
 });
 
-test('a withdrawn move whose old name is taken gives the file no numbered name in an inspected folder', async (t) => {
+test('if a move is withdrawn and the old name is taken, the file gets no numbered name in an inspected folder', async (t) => {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
     inspections: { check: { type: 'http', url: inspector.url } },

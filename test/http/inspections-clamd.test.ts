@@ -43,7 +43,7 @@ test('with clamd over a Unix socket and TCP, clean files are accepted, infected 
   }
 });
 
-test('a clamd that is absent, dies in the middle, answers too early or nonsense counts as a failure', async (t) => {
+test('a clamd that is absent, dies in the middle, or answers too early or with nonsense counts as a failure', async (t) => {
   const folder = temporaryFolder(t);
   const answers: [string, (socket: Socket) => void][] = [
     ['dies', (socket) => socket.once('data', () => socket.destroy())],

@@ -12,7 +12,7 @@ import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { fillDisk, smallDisk } from '../support/small-disk.ts';
 
-test('waiting for a turn counts towards answer_within: after that the client gets 202, and the verdict comes later', async (t) => {
+test('waiting for a turn counts towards answer_within: after this time the client gets 202, and the verdict comes later', async (t) => {
   const server = await inspecting(t, { maximum_concurrent: 1, answer_within: 0.3 });
   const first = server.put('/home/d/first', 'wait');
   await until('the first inspection is asked', () => server.inspector.requests.length === 1);

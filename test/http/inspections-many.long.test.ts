@@ -20,7 +20,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 const count = Number(process.env.SVC_HELD_COUNT ?? 10_000);
 
-test('10,000 held uploads: each is listed, survives a restart, and is released or discarded like a single one', {
+test('10,000 held uploads are listed, survive a restart, can be released and discarded, and expire', {
   timeout: 600_000,
 }, async (t) => {
   const inspector = await startInspector(t);

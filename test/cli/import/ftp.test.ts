@@ -15,7 +15,7 @@ const sha = '$6$hKzN2bf.NXE6SoGD$TP3ysBYVi2BHNYhPAtSQ3oflliX1CYTaq3I5ZEYQwmAZuK0
 const people = ['alice', 'bob', 'carol'];
 const passwd = people.map((name, index) => `${name}:${sha}:${1001 + index}:1001::/home/${name}:/bin/bash\n`).join('');
 
-test('vsftpd: settings for all and for single users, lists of users, commands and patterns; nothing becomes less strict', async (t) => {
+test('vsftpd: settings for all or single users, and lists are imported; no restriction becomes less strict', async (t) => {
   const root = temporaryFolder(t);
   mkdirSync(join(root, 'etc/vsftpd/users'), { recursive: true });
   writeFileSync(join(root, 'etc/vsftpd/users/bob'), 'local_root=/srv/bob\nwrite_enable=NO\n');
@@ -68,7 +68,7 @@ broken line
   assert.deepEqual([...guests.accounts.keys()], ['bob'], 'guests are named like their files in user_config_dir');
 });
 
-test('proftpd: sections, limits of users and folders, keys of RFC 4716; nothing becomes less strict', async (t) => {
+test('proftpd: sections, limits and keys of RFC 4716 are imported; no restriction becomes less strict', async (t) => {
   const root = temporaryFolder(t);
   mkdirSync(join(root, 'etc/keys'), { recursive: true });
   const key = publicKey(makeKey(root, 'k'));

@@ -33,7 +33,7 @@ function imported(t: TestContext, config: string, more: InputFile[] = [], root =
 
 const sftp = 'Subsystem sftp internal-sftp\n';
 
-test('openssh: chroot, forced command, groups, methods and keys become valid accounts that pass their cases', async (t) => {
+test('openssh: a configuration with chroot, forced commands, groups, methods and keys gives accounts that pass their cases', async (t) => {
   const root = temporaryFolder(t);
   const [one, two, three] = ['one', 'two', 'three'].map((name) => publicKey(makeKey(root, name))) as [string, string, string];
   mkdirSync(join(root, 'home/bob/.ssh'), { recursive: true });

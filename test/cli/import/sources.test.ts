@@ -19,7 +19,7 @@ import { assertImported, input } from './imported.ts';
 const bcrypt = '$2y$05$WSlmTfW1VTxMQby1EoQ8yuSmIo1TGvXPI/MruIUToTRqS03jk69r6';
 const file = (path: string, text: string) => ({ path, text, account: undefined });
 
-test('htpasswd: hashes of all types of htpasswd; DES hashes and invalid ones are reported', async (t) => {
+test('htpasswd: hashes of all its types except DES are imported; DES hashes and invalid lines are reported', async (t) => {
   if (!hasProgram(t, 'htpasswd')) return;
   const kinds = { bcrypt: ['-B', '-C', '5'], md5: ['-m'], sha512: ['-5'], sha256: ['-2'], sha1: ['-s'], des: ['-d'] };
   const made = Object.entries(kinds).map(([name, options]) =>
@@ -114,7 +114,7 @@ const dump = {
   event_rules: [{ name: 'upload' }],
 };
 
-test('sftpgo: users, groups, folders, permissions, quotas and filters of a dump; nothing becomes less strict', async (t) => {
+test('sftpgo: users, groups, folders, permissions, quotas and filters are imported; no restriction becomes less strict', async (t) => {
   const folder = temporaryFolder(t);
   const key = publicKey(makeKey(folder, 'gina'));
   const given = structuredClone(dump);
@@ -217,7 +217,7 @@ test('sftpgo: a file that is not a dump is refused, and hostile values give a va
   );
 });
 
-test('csv: columns by name, quotes, separators; clear passwords become hashes; an unclear value disables the account', async (t) => {
+test('csv: columns are found by name; clear passwords become hashes; an unclear value disables the account', async (t) => {
   const key = publicKey(makeKey(temporaryFolder(t), 'k'));
   const text = `\ufeffName;Password;Home;SSH Key;Enabled;Permissions;Colour
 alice;"se;""cret";/srv/alice;${key};yes;allow-read allow-list;red\r

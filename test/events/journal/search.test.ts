@@ -91,7 +91,7 @@ test('files can be removed, cut off or added while they are searched', async (t)
     await log.close();
     const expected = events.map(({ uuid }) => uuid).toReversed();
     const left = expected.filter((uuid) => found.includes(uuid));
-    assert.deepEqual(found, left, 'events are in order and not repeated, and later ones are left out');
+    assert.deepEqual(found, left, 'events are in order and not repeated, and events that were appended meanwhile are left out');
     assert.ok(found.length < events.length && found.length > events.length / 2, `${found.length} of ${events.length}`);
     assert.ok(found.includes(events[0]?.uuid ?? '') && found.includes(events.at(-1)?.uuid ?? ''));
   }

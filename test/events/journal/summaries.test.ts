@@ -29,7 +29,7 @@ import { firstMs, groupAt, searchAll, summariseAll, writeJournal } from './searc
 
 const count = 6000;
 
-/** Selections that match few events, each with a function that says whether it matches the event with an index. */
+/** Selections that match few events, each with a function that says whether the selection matches the event with an index. */
 const rare: [Partial<EventSelection>, (index: number) => boolean][] = [
   [{ account: ['guest 2991'] }, (index) => index === 2991],
   [{ path: ['/in/17/file 1712.txt'] }, (index) => index === 1712],
@@ -52,7 +52,7 @@ test('a Bloom filter finds all of its keys, and about one in a hundred others', 
   assert.equal(mayHold(bloomFilter(new Set()), hashKey('')), false);
 });
 
-test('with summaries, a search finds the same events, and reads a fraction of the bytes for rare ones', async (t) => {
+test('with summaries, a search finds the same events, and for rare events it reads less than half of the bytes', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, count);
   const expected = rare.map(([, isWanted]) => events.flatMap(({ uuid }, index) => (isWanted(index) ? [uuid] : [])));
