@@ -261,10 +261,10 @@ export class Server {
       () => running.consoles.prepare(parts.config),
     ]);
     try {
-      await core.apply(parts.handlers, next.config);
       await startMethods(parts);
+      await core.apply(parts.handlers, next.config);
     } catch (error) {
-      await prepared.abort();
+      await Promise.all([prepared.abort(), stopMethods(parts)]);
       throw error;
     }
     this.#loaded = next;

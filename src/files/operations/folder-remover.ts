@@ -174,11 +174,16 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
-/** @throws ServiceError `not-empty` if the folder contains anything except the content of unfinished uploads */
+/** Whether a file with this name does not prevent the removal of its folder: the content of an unfinished upload, or a record of retention. */
+function isNegligible(name: string): boolean {
+  return isKeptName(name) || isRetentionName(name);
+}
+
+/** @throws ServiceError `not-empty` if the folder contains anything except records of retention and the content of unfinished uploads */
 export function checkUnused(roots: RealRoots, path: string): void {
   const folder = openFolder(roots, path);
   try {
-    if (!readdirSync(folder.member('.')).every(isKeptName)) throw new ServiceError('not-empty', 'The folder is not empty.');
+    if (!readdirSync(folder.member('.')).every(isNegligible)) throw new ServiceError('not-empty', 'The folder is not empty.');
   } finally {
     folder.close();
   }
@@ -192,8 +197,7 @@ export async function removeUnusedFolder(roots: RealRoots, path: string, durabil
   const folder = openFolder(roots, path);
   try {
     const names = readdirSync(folder.member('.'));
-    if (names.every((name) => isKeptName(name) || isRetentionName(name)))
-      for (const name of names) await removeMember(folder.member(name)).freed;
+    if (names.every(isNegligible)) for (const name of names) await removeMember(folder.member(name)).freed;
   } finally {
     folder.close();
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openFlags, packetTypes, statusCodes } from '../../../src/ssh/sftp/packets/packets.ts';
@@ -45,4 +45,14 @@ test('files that SFTP removes, replaces and renames onto go to the trash, which 
     if (path !== '/empty') assert.equal(readFileSync(join(home, back), 'utf8'), `old ${path.slice(1)}`);
   }
   assert.deepEqual(readdirSync(join(home, 'back')).sort(), ['empty', 'file', 'onto', 'removed-open', 'replaced']);
+});
+
+test('RMDIR puts a folder into the trash if only a record of retention is left of its files', async (t) => {
+  const { client, home } = testSession(t, {}, { trash: { days: 30 }, retain: { days: 30 } });
+  mkdirSync(join(home, 'd'));
+  await client.put('d/file', 'content');
+  unlinkSync(join(home, 'd/file'));
+  assert.match(readdirSync(join(home, 'd')).join(), /^\.svc-\w+\.retain$/);
+  assert.equal(await client.onPath(packetTypes.rmdir, 'd'), ok);
+  assert.deepEqual(readdirSync(home), ['.svc-trash']);
 });
