@@ -22,7 +22,7 @@ test('dates and times of a listing are those of Intl, in every language and regi
   }
 });
 
-test('sizes of a listing: powers of 1000 with one decimal, as the language writes them', () => {
+test('a listing shows sizes in units of powers of 1000, with at most one decimal, as the language writes them', () => {
   const text = (tag: string, bytes: number) =>
     languageFor(tag)
       .size(bytes)

@@ -57,7 +57,7 @@ function countLooks(t: TestContext): () => number {
   return () => count;
 }
 
-/** Requests the listing. @returns the reply when its first bytes have arrived; reading it gives all bytes, also the first */
+/** Requests the listing. @returns the reply once its first bytes have arrived; they can still be read from it */
 function begin(server: TestServer, headers: Record<string, string>): Promise<IncomingMessage> {
   const method = 'depth' in headers ? 'PROPFIND' : 'GET';
   return new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ async function textOf(reply: IncomingMessage): Promise<string> {
 
 test('a large folder', async (t) => {
   const server = await startLarge(t);
-  await t.test('the first bytes of a listing arrive before all members were read, and a client that leaves stops the work', async (t) => {
+  await t.test('the first bytes of a listing arrive before all members are read, and the reading stops if the client leaves', async (t) => {
     const looks = countLooks(t);
     for (const [kind, headers] of Object.entries(kinds)) {
       let before = looks();
@@ -95,7 +95,7 @@ test('a large folder', async (t) => {
     assert.equal((await server.eventIds()).includes(40003), false);
   });
 
-  await t.test('a page shows 10,000 rows of a larger folder in the requested order, and links to the other pages', async () => {
+  await t.test('a page shows 10,000 rows of a larger folder in the requested order, and has links to the other pages', async () => {
     const names = async (query: string) => {
       const { text } = await server.get(`/home/many/${query}&rows=all`, { headers: kinds.page });
       const below = text.slice(text.indexOf('</table>'), text.indexOf('</nav>', text.indexOf('</table>')));
@@ -117,7 +117,7 @@ test('a large folder', async (t) => {
   });
 
   await t.test(
-    'the page of a long folder begins with some of its rows; the script gets all as lines, other browsers continue to a whole page',
+    'the page of a large folder first has 20 rows; the script gets all rows as lines, other browsers are refreshed to a page with all',
     async () => {
       const query = '?sort=name&order=desc&page=2';
       const { text } = await server.get(`/home/many/${query}`, { headers: kinds.page });
@@ -145,7 +145,7 @@ test('a large folder', async (t) => {
     },
   );
 
-  await t.test('a search checks 10,000 names a second, and a client that leaves ends it', async (t) => {
+  await t.test('a search checks at most 10,000 names a second, and ends if its client leaves', async (t) => {
     const looks = countLooks(t);
     const path = '/home/many/?search=FILE%2012345';
     const startMs = performance.now();

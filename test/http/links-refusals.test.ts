@@ -7,7 +7,7 @@ import { makeLink, orderLink, page, told, visit } from '../support/links.ts';
 import { basicOf } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('a request for a link is refused without a right, for a wrong path, beyond limits of the group, and if it is malformed', async (t) => {
+test('making a link is refused without the right to share, for a wrong path, beyond limits of the group, and if malformed', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [
@@ -48,7 +48,7 @@ test('a request for a link is refused without a right, for a wrong path, beyond 
   assert.equal((await server.send('POST', '/home/__svc__/links', { body: 'path=/out' })).status, 415);
   const usual = (await orderLink(server, { path: '/out' })).json<{ expires: string }>();
   assert.ok(Math.abs(Date.parse(usual.expires) - Date.now() - 7 * 86_400_000) < 60_000, 'the default lifetime');
-  assert.equal(await status({ path: '/mute', kind: 'drop' }), 201, 'dropping needs no reading');
+  assert.equal(await status({ path: '/mute', kind: 'drop' }), 201, 'a drop link does not need the right to read');
   assert.equal(await status({ path: '/out' }), 429, 'more links than the group may have');
   assert.equal((await server.send('POST', '/home/__svc__/links', { user: null })).status, 401);
 });
@@ -112,7 +112,7 @@ test('wrong secrets get 404, and 429 after too many; typos do not count, and a v
   assert.equal((await visit(server, 'GET', link.at)).text, 'a', 'the valid link still works');
 });
 
-test('a link revoked by REST gets 410, is reported, and is no longer listed; the secret of a token is not a link', async (t) => {
+test('a link that was revoked over REST gets 410, is reported, and is not listed; the secret of a token is not a link', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const link = await makeLink(server, { path: '/a.txt', note: 'For Bob' });
@@ -141,7 +141,7 @@ test('a link revoked by REST gets 410, is reported, and is no longer listed; the
   assert.equal((await visit(server, 'GET', `/__svc__/s/${makeSecret('token').secret}/`)).status, 404);
 });
 
-test('a maximum of downloads counts requests of the first byte, and archives, but not HEAD, later ranges and pages', async (t) => {
+test('requests for the first byte and for archives count as downloads of a link; HEAD, later ranges and pages do not', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));
   writeFileSync(join(server.home, 'out/a.txt'), 'abcdef');

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { json, makeLink, type NewLink, page, told, visit } from '../support/links.ts';
 import { startServer } from '../support/server.ts';
 
-test('a link to a file has a page, JSON, and the file with ranges, HEAD and ETag; events do not have the secret', async (t) => {
+test('a link to a file serves a page, JSON, and the file with ranges, HEAD and ETag; no event contains the secret', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));
   writeFileSync(join(server.home, 'out/report 1.txt'), 'all of the report');
@@ -67,7 +67,7 @@ test('a link to a file has a page, JSON, and the file with ranges, HEAD and ETag
   assert.ok(!JSON.stringify(await server.events()).includes(secret));
 });
 
-test('a link to a folder has listings, sub-folders and a ZIP; nothing outside the folder can be reached or changed', async (t) => {
+test('a link to a folder serves listings, sub-folders and a ZIP; nothing outside the folder can be reached or changed', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out/sub/deep'), { recursive: true });
   mkdirSync(join(server.home, 'private'));

@@ -97,7 +97,7 @@ test('a lock of a file or folder also applies to an HTTP service without LOCK, o
   }
 });
 
-test('an upload that began before the lock is refused at its end, and can be completed with the token or after the lock', async (t) => {
+test('an upload that began before the lock is refused at its end, and can be completed with the token or after the unlock', async (t) => {
   const { web, lock, unlock, path } = await lockingServer(t);
   const at: DoorTarget = { folder: '/d', name: 'f' };
   const draft = String((await beginDraft(web, at)).headers.location);
@@ -112,7 +112,7 @@ test('an upload that began before the lock is refused at its end, and can be com
   assert.deepEqual([readFileSync(path('d/f'), 'utf8'), readFileSync(path('d/sub/f'), 'utf8')], ['new', 'new']);
 });
 
-test('SFTP creates and replaces nothing that is locked, with any request', async (t) => {
+test('no SFTP request creates or replaces a locked item', async (t) => {
   const { home, lock, login } = await lockingServer(t);
   await lock('/home/d/f');
   await lock('/home/deep/', 'infinity');

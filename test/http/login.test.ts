@@ -55,7 +55,7 @@ test('login by form sets the cookie of the specification', async (t) => {
   }
 });
 
-test('a failed login is 401 with the errors body, or the page with the message', async (t) => {
+test('a failed login gets 401 with the errors in JSON, or with the login page', async (t) => {
   const server = await startServer(t);
   const json = await server.send('POST', '/__svc__/login', {
     user: null,
@@ -79,7 +79,7 @@ test('a failed login is 401 with the errors body, or the page with the message',
   );
 });
 
-test('malformed logins are 400, other types 415', async (t) => {
+test('a malformed login gets 400, a body of another media type 415, and a too long body 413', async (t) => {
   const server = await startServer(t);
   const send = (type: string, body: string) =>
     server.send('POST', '/__svc__/login', { user: null, headers: { 'content-type': type }, body });

@@ -28,7 +28,7 @@ test('the metadata of an upload is in its events', async (t) => {
   assert.equal((await server.events()).at(-1)?.data.metadata, undefined);
 });
 
-test('malformed, undeclared or missing metadata is refused before the body, and nothing is stored', async (t) => {
+test('malformed, undeclared or missing metadata is refused, and nothing is stored', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels, required\ncustomer, required\nproject-*, optional' } });
   const refused = [undefined, '', 'customer', '=x', 'customer="x', 'customer=a"b', 'project-1=x', 'customer=1, other=2'];
   for (const value of refused) {
@@ -42,7 +42,7 @@ test('malformed, undeclared or missing metadata is refused before the body, and 
   }
 });
 
-test('an optional header may be absent even with required keys', async (t) => {
+test('an optional header may be absent even if it has required keys', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: ['x-labels, optional', 'customer, required'] } });
   assert.equal((await server.put('/home/f', 'x')).status, 201);
   assert.equal((await server.put('/home/f', 'x', { headers: { 'x-labels': 'customer=1' } })).status, 201);

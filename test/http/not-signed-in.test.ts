@@ -68,7 +68,7 @@ for (const announced of [true, false]) {
   });
 }
 
-test('a browser goes to the login page with the Basic challenge, and back to the requested page', async (t) => {
+test('a browser is redirected to the login page, with a Basic challenge, and after the login to the requested page', async (t) => {
   const server = await startServer(t);
   for (const [wanted, headers] of [
     ['/home/', {}],

@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts';
 interface Case {
   what: string;
   accepted?: string[];
-  /** The host in the request of the client or of the proxy in front. */
+  /** The Host of the request, as the client or the proxy in front sends it. */
   host: string;
   taken: string[];
   refused: string[];

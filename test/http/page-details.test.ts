@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts';
 const html = { accept: 'text/html' };
 const asForm = { ...html, 'content-type': 'application/x-www-form-urlencoded' };
 
-test('the archive of one selected member has its name, that of several the name of their folder', async (t) => {
+test('an archive of one selected member has the name of the member; an archive of several has the name of their folder', async (t) => {
   const server = await startServer(t);
   for (const name of ['Photos', 'other']) mkdirSync(join(server.home, 'in', name), { recursive: true });
   const named = async (...names: string[]) => {
@@ -28,7 +28,7 @@ test('the page of a 429 says when to try again, and has no button that would cau
   assert.doesNotMatch(text, /class="button primary"/);
 });
 
-test('the menu links the API page only if this is configured, and shows the space only with a quota', async (t) => {
+test('the menu has a link to the API page only if this is configured, and shows the space only with a quota', async (t) => {
   const [plain, all] = [await startServer(t), await startServer(t, { service: { show_api_link: true }, group: { quota_size: 1000 } })];
   const [before, after] = [await plain.get('/home/', { headers: html }), await all.get('/home/', { headers: html })];
   assert.doesNotMatch(before.text, /openapi\.html|id="space"/);

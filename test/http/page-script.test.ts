@@ -8,7 +8,7 @@ import { fillText, type Text } from '../../src/lib/translated-text.ts';
 import { nextName, Speed } from '../../src/web/files/uploads/upload.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('keeping both files increments the number and keeps the extension', () => {
+test('to keep both files, the new name gets the next number and keeps the extension', () => {
   const cases = [
     ['report.pdf', 'report (2).pdf'],
     ['report (2).pdf', 'report (3).pdf'],
@@ -20,7 +20,7 @@ test('keeping both files increments the number and keeps the extension', () => {
   for (const [name, expected] of cases) assert.equal(nextName(name), expected);
 });
 
-test('the speed is that of the last seconds, and starts again with each file', () => {
+test('the speed is measured over the last seconds, and anew for each file', () => {
   const speed = new Speed();
   assert.equal(speed.bytesPerSecond, undefined);
   for (let second = 0; second <= 20; second++) speed.note(second * 1000, second * 1000);
@@ -78,7 +78,7 @@ test('French punctuation never begins a line: no-break spaces precede it', () =>
   }
 });
 
-test('Accept-Language: the quality counts, the region is kept for formats', () => {
+test('the language with the highest quality in Accept-Language is chosen, and its region is kept for formats', () => {
   const offers = ['en', 'de'];
   assert.deepEqual(preferredLanguage('de-at;q=0.8, en;q=0.7', offers), { tag: 'de', range: 'de-AT' });
   assert.deepEqual(preferredLanguage('zh-Hans-CN, *', offers), { tag: 'en', range: 'en' });
@@ -101,7 +101,7 @@ test('two modules of the first script may export the same name, unless another p
   await assert.rejects(pageScripts(join(folder, 'main.ts'), []), /a\.ts and .*b\.ts both export ask/);
 });
 
-test('a file of texts is sent as one object, without a second list of its names', async (t) => {
+test('a file of texts is sent as one object, without a second list of its keys', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'fr.json'), '{"close": "Fermer", "stop": "Arrêter"}');
   writeFileSync(join(folder, 'main.ts'), `import('./fr.json').then(({ default: texts }) => console.log(texts));`);

@@ -14,7 +14,7 @@ async function namesOf(server: TestServer, query: string, headers: Record<string
   return [...text.matchAll(/name=selected-members value="?([^" ]*)"? /g)].map((match) => match[1] as string);
 }
 
-test('order by column, folders first, kept in a cookie; invalid values are ignored', async (t) => {
+test('a listing is ordered by a column, with folders first or mixed; a cookie keeps the order; invalid values are ignored', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'b-folder'));
   for (const [name, size, time] of [
@@ -26,7 +26,7 @@ test('order by column, folders first, kept in a cookie; invalid values are ignor
     utimesSync(join(server.home, name), time, time);
   }
   utimesSync(join(server.home, 'b-folder'), 500, 500);
-  assert.deepEqual(await namesOf(server, ''), ['b-folder', 'file2', 'file10', 'Zoo'], 'as people sort, folders first');
+  assert.deepEqual(await namesOf(server, ''), ['b-folder', 'file2', 'file10', 'Zoo'], 'natural order, folders first');
   assert.deepEqual(await namesOf(server, '?order=desc'), ['b-folder', 'Zoo', 'file10', 'file2'], 'the reverse');
   assert.deepEqual(await namesOf(server, '?sort=size&order=desc&folders=mixed'), ['Zoo', 'file2', 'file10', 'b-folder']);
   assert.deepEqual(await namesOf(server, '?sort=modified&order=desc&folders=first'), ['b-folder', 'file10', 'Zoo', 'file2']);
@@ -40,7 +40,7 @@ test('order by column, folders first, kept in a cookie; invalid values are ignor
   assert.equal((await namesOf(server, '', { cookie: 'SVC_LISTING=x-y-<z>' })).length, 4);
 });
 
-test('a missing file leads to the nearest existing folder, and to a search for its name', async (t) => {
+test('the page for a missing file has a link to the nearest existing folder, and a search for the name of the file', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'a <b>/c'), { recursive: true });
   const { status, text } = await server.get('/home/a%20%3Cb%3E/c/x/y%22z.txt', { headers: html });
@@ -141,7 +141,7 @@ test('the question before a deletion changes nothing and is safe with hostile na
   const selected = [name, 'folder', 'gone', '..', 'a/b'].map((member) => `selected-members=${encodeURIComponent(member)}`);
   const ask = (members: string[]) =>
     server.send('POST', '/home/', { body: ['action=confirm-delete', ...members].join('&'), headers: { ...asForm, ...html } });
-  assert.equal((await ask(selected)).status, 400, 'a selection cannot have paths');
+  assert.equal((await ask(selected)).status, 400, 'a selection cannot contain paths');
   const page = await ask(selected.slice(0, 3));
   assert.equal(page.status, 200);
   assert.doesNotMatch(page.text, /<script>alert/);

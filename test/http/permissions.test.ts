@@ -89,7 +89,7 @@ test('allow-traverse alone shows folders: a file and a missing item are refused 
   assert.doesNotMatch((await server.send('PROPFIND', '/home/d/')).text, /there/);
 });
 
-test('an empty folder is deleted with allow-delete-folder alone, over every interface; its members need their own right', async (t) => {
+test('allow-delete-folder suffices to delete an empty folder over every interface, but not a folder that contains files', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-list', 'allow-delete-folder']] } });
   for (const name of ['a', 'b', 'c', 'nested/sub', 'full', 'unfinished']) mkdirSync(join(server.home, name), { recursive: true });
   writeFileSync(join(server.home, 'unfinished', keptName()), 'of an upload');
@@ -219,7 +219,7 @@ test('traverse shows sub-folders only', async (t) => {
   assert.deepEqual(await server.names('/home/'), ['d']);
 });
 
-test('of virtual folders the longest prefix applies; they hide real items of their path, and cannot be changed themselves', async (t) => {
+test('the virtual folder with the longest matching path applies; virtual folders hide real items, and cannot be changed', async (t) => {
   const server = await startServer(t);
   await server.stop();
   const folder = server.folder;

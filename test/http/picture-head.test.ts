@@ -16,7 +16,7 @@ test('the size of a picture is read from its first bytes, not from its name', ()
   bmp.writeInt32LE(320, 18);
   bmp.writeInt32LE(-200, 22);
   assert.deepEqual(pictureHead(bmp), { width: 320, height: 200, ...plain });
-  // A tile, and then the whole picture.
+  // The file has the size of a tile, and then that of the whole picture.
   const avif = Buffer.alloc(100);
   avif.write('\0\0\0\x18ftypavif', 'latin1');
   for (const [at, width, height] of [
@@ -39,7 +39,7 @@ test('thumbnail and orientation that a camera stored are read in both byte order
   }
 });
 
-test('with invalid or truncated data, the head is undefined or has the right width, and no error is thrown', () => {
+test('the head of truncated data is undefined or has the right width, and invalid data causes no error', () => {
   const whole = jpegWithThumbnail({ width: 40, height: 30, orientation: 1, thumbnail: Buffer.alloc(500), isLittle: true });
   for (let length = 0; length < whole.length; length++) {
     const head = pictureHead(whole.subarray(0, length));

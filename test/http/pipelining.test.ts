@@ -11,7 +11,7 @@ import { startServer } from '../support/server.ts';
 const basic = `Authorization: ${testBasic}`;
 const request = (line: string, headers = '') => `${line} HTTP/1.1\r\nHost: x\r\n${basic}\r\n${headers}\r\n`;
 
-test('pipelined requests behind a reply that nobody reads: when the connection ends, all their files are closed', async (t) => {
+test('when a connection ends whose first reply nobody reads, the files of all its pipelined requests are closed', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), '');
   truncateSync(join(server.home, 'large'), 50_000_000);
@@ -28,7 +28,7 @@ test('pipelined requests behind a reply that nobody reads: when the connection e
     socket.write(request('GET /home/d/', 'Accept: application/zip\r\n'));
   }
   await until('the first one is running', () => openBelow(server.home).length > 0);
-  assert.equal((await server.eventIds()).filter((id) => id === 40004).length, 1, 'each waits for its turn');
+  assert.equal((await server.eventIds()).filter((id) => id === 40004).length, 1, 'the later requests wait');
   socket.destroy();
   await until('all are closed', () => openBelow(server.home).length === 0);
 });
@@ -38,7 +38,7 @@ test('more pipelined requests than a connection may have are refused, and the co
   await server.put('/home/a', 'x');
   const reply = await server.raw(request('GET /home/a').repeat(1000));
   const statuses = [...reply.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
-  // The end of a connection may overtake the last replies.
+  // The last replies may be lost when the connection ends.
   assert.ok(statuses.length > 0 && statuses.length < 500, `${statuses.length} of 1000 were answered`);
   assert.ok(statuses.every((status) => status === '200' || status === '503'));
   assert.equal((await server.get('/home/a')).status, 200);

@@ -38,7 +38,7 @@ test('many concurrent overwrites of one file free its size only once', async (t)
   assert.equal(bytesOnDisk(server.home), 1000);
 });
 
-test('an upload gets the space of the file that it replaces only if that file still exists at its end', async (t) => {
+test('an upload gets the space of the file that it replaces only if that file still exists when the upload ends', async (t) => {
   const server = await limited(t, 1000);
   assert.equal((await server.put('/home/f', Buffer.alloc(900))).status, 201);
   let finish: () => void = () => undefined;
@@ -69,7 +69,7 @@ test('an upload gets the space of the file that it replaces only if that file st
   assert.equal(await toldBytes(server), 900);
 });
 
-test('replacing a file from outside the service does not make the count negative', async (t) => {
+test('the replacement of a file that the service did not write does not make the count negative', async (t) => {
   const server = await limited(t, 1000);
   assert.equal((await server.put('/home/a', Buffer.alloc(10))).status, 201);
   writeFileSync(join(server.home, 'outside'), Buffer.alloc(900));
@@ -114,7 +114,7 @@ test('after any concurrent actions, the files stay within the quota, and the cou
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('uploads need no new count: the running total agrees with the disk', async (t) => {
+test('uploads cause no new count of the files on disk, and the running total is correct', async (t) => {
   const server = await limited(t, 1_000_000);
   assert.equal(await toldBytes(server), 0);
   // A new count on disk would include this file.

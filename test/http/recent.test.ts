@@ -88,7 +88,7 @@ test('permissions are checked when the page is shown: an item that may not be li
   for (const path of ['drop/secret', 'through/secret', 'through/gone', 'open'])
     assert.equal((await server.put(`/home/${path}`, 'x')).status, 201, path);
   rmSync(join(server.home, 'through/gone'));
-  // The name is now a folder, not the uploaded file.
+  // The name now belongs to a folder, not to the uploaded file.
   rmSync(join(server.home, 'open'));
   mkdirSync(join(server.home, 'open'));
   assert.deepEqual(itemsOf(await recent(server)), ['open Uploaded · [Files](/home/) · T · no longer there']);

@@ -14,7 +14,7 @@ import { basicOf, learnSecret, testBasic, testPassword, testUser } from '../supp
 import { startServer, type TestConfig, type TestServer, testConfig } from '../support/server.ts';
 import { stallDownload, stallUpload } from '../support/stalled-transfers.ts';
 
-/** More than sockets buffer. */
+/** More than the buffers of sockets hold. */
 const largeBytes = 64 * 1024 * 1024;
 const nothing = { sessions: 0, connections: 0, transfers: 0 };
 
@@ -73,7 +73,7 @@ const outs: [why: string, config: () => Promise<TestConfig>][] = [
 const anonymous = { type: 'anonymous', group: 'DEFAULT_GROUP', enabled: false };
 
 for (const [why, config] of outs) {
-  test(`a reload logs an account out when ${why}: sessions, downloads, uploads and archives end; others stay`, async (t) => {
+  test(`a reload logs an account out when ${why}: its sessions, downloads, uploads and archives end`, async (t) => {
     const others = { bob: { password: await cheapHash(testPassword), group: 'others' } };
     const home = { home_folder_path: '/tmp' };
     const policy = { server: { security_policy: { ban_after_failures: 1 } } };
@@ -164,7 +164,7 @@ test('a reload that disables an account cuts its HTTP/2 download; another stream
   assert.equal(bytes, largeBytes);
 });
 
-test('callout accounts keep the values of the reply, and get others from a reloaded group; a disabled group logs them out', async (t) => {
+test('callout accounts keep values of the reply, and get all others from a reloaded group; a disabled group logs them out', async (t) => {
   const account = { group: 'partners', permissions: [['allow-read', 'allow-list']] };
   const replies: Record<string, unknown> = { carla: { account }, dora: { account: { group: 'partners' } } };
   const endpoint = await calloutEndpoint(t, (response, { credentials }) =>
@@ -187,7 +187,7 @@ test('callout accounts keep the values of the reply, and get others from a reloa
     nothing,
   );
   const put = async (name: string, options: Record<string, unknown>) => (await server.put(`/home/${name}`, 'x', options)).status;
-  assert.equal(await put('c1', { user: null, headers: carla }), 403, 'her reply said so');
+  assert.equal(await put('c1', { user: null, headers: carla }), 403, 'the reply of the callout set her permissions');
   assert.equal(await put('d1', { user: null, headers: dora }), 201);
   assert.equal(endpoint.asked.length, asked, 'sessions do not call out again');
   assert.equal(await put('d2', { user: users.dora }), 201);
@@ -195,7 +195,7 @@ test('callout accounts keep the values of the reply, and get others from a reloa
     await reload(server, { authentications, ...partners({ home_folder_path: home, permissions: [['allow-read']] }) }),
     nothing,
   );
-  assert.equal(await put('d3', { user: null, headers: dora }), 403, 'her group now says so');
+  assert.equal(await put('d3', { user: null, headers: dora }), 403, 'her permissions come from the reloaded group');
   assert.equal(await put('d4', { user: users.dora }), 403);
   const download = await stallDownload(server.port, '/home/large', { authorization: basicOf(users.carla) });
   const ended = await reload(server, { authentications, ...partners({ home_folder_path: home, enabled: false }) });
@@ -205,7 +205,7 @@ test('callout accounts keep the values of the reply, and get others from a reloa
   for (const user of Object.values(users)) assert.equal((await server.get('/home/', { user })).status, 401);
 });
 
-test('the session that changes the password of its account continues with its transfers, also after reloads; all others end', async (t) => {
+test('the session that changes the password of its account continues, also after reloads; all other sessions end', async (t) => {
   const config = { group: { allow_own_password_change: true } };
   const server = await startServer(t, config);
   makeLarge(server);
@@ -260,7 +260,7 @@ test('a change of the accounts file takes effect without a reload, and without a
   assert.match(readFileSync(path, 'utf8'), /^bob/);
 });
 
-test('a login that is being checked while a reload removes the account is refused', async (t) => {
+test('a login that is being checked while a reload disables the account is refused', async (t) => {
   // Verifying this hash takes about a second.
   const slow = await hashPassword(testPassword, { ln: 18, r: 8, p: 1 });
   const server = await startServer(t, { account: { password: slow } });

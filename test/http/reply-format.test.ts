@@ -87,7 +87,7 @@ test('a JSON body is answered in JSON, with any Accept', async (t) => {
   assert.equal(login.json<{ errors: { title: string }[] }>().errors[0]?.title, 'Unauthorized');
 });
 
-test('curl -d with a failed login and curl -X PUT -d into a missing folder get the errors body', async (t) => {
+test('curl -d gets the errors in JSON, for a failed login and for a PUT into a missing folder', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startServer(t);
   const curl = async (...args: string[]) => {
@@ -106,7 +106,7 @@ test('curl -d with a failed login and curl -X PUT -d into a missing folder get t
   assert.equal(form.errors[0].target, 'none');
 });
 
-test('a form that accepts both types gets the one with the higher quality', async (t) => {
+test('the reply to a form has the type with the higher quality in Accept', async (t) => {
   const server = await startServer(t);
   const create = (name: string, accept: string) =>
     server.send('POST', '/home/', {

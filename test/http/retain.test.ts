@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const { ok, permissionDenied } = statusCodes;
 const retain = { days: 30 };
 
-/** Starts a server whose account `alice` has `retain` of 30 days, and whose `bob` has the same files and all permissions. */
+/** Starts a server whose account `alice` has `retain` of 30 days, and whose account `bob` has the same files and all permissions. */
 async function startRetaining(t: TestContext): Promise<TestServer> {
   const server = await startServer(t, { accounts: { bob: { password: await cheapHash('bob-password') } }, account: { retain } });
   mkdirSync(join(server.home, 'd'));
@@ -27,7 +27,7 @@ const contents = (home: string, folder: string) =>
     .filter((name) => !name.startsWith('.svc-'))
     .map((name) => [name, readFileSync(join(home, folder, name), 'utf8')]);
 
-test('files created with retain, over any interface, cannot be changed, moved or deleted; refusals say when the retention ends', async (t) => {
+test('with retain, files from any interface cannot be changed, moved or deleted; refusals say when the retention ends', async (t) => {
   const server = await startRetaining(t);
   for (const [index, door] of Object.keys(httpDoors)
     .filter((name) => name !== 'MOVE')
@@ -90,7 +90,7 @@ test('a file stays retained until its time ends, even after a reload without the
   assert.equal(second.isUsed, false);
 });
 
-test('a record of retention does not apply to another file, even with the same inode number; a malformed one has no effect', async (t) => {
+test('a retention record does not apply to another file, even with the same inode number; a malformed record has no effect', async (t) => {
   const folder = temporaryFolder(t);
   const retention = new Retention(temporaryFolder(t), new ManualClock());
   retention.configure(1);

@@ -39,7 +39,7 @@ test('search in a folder and all below it', async (t) => {
   };
   const paths = async (path: string) => (await found(path)).map((entry) => entry.path);
 
-  await t.test('near results first, case-insensitive, by permission, without hidden items, and not behind symbolic links', async () => {
+  await t.test('near results come first; case does not matter; hidden, forbidden and linked items are left out', async () => {
     assert.deepEqual(await paths('/home/?search=report'), ['/REPORT.txt', '/Ways/report', '/a/report-link', '/a/b/my report.pdf']);
     assert.deepEqual(await paths('/home/a/b/?search=%C3%A9T%C3%A9'), ['/a/b/Rapport Été']);
     assert.deepEqual(await paths('/home/a/?search=E%CC%81t'), ['/a/b/Rapport Été'], 'decomposed characters are the same');
@@ -60,7 +60,7 @@ test('search in a folder and all below it', async (t) => {
     assert.ok((JSON.parse(text) as { content: unknown[] }).content.length > 0);
   });
 
-  await t.test('the page links each result and its folder, and says if there are none', async () => {
+  await t.test('the page has links to each result and its folder, or says that there are no results', async () => {
     const page = async (query: string) => (await server.get(`/home/?search=${query}`, { headers: { accept: 'text/html' } })).text;
     const text = await page('stra%C3%9Fe');
     assert.match(text, /href="\/home\/a\/stra%C3%9Fe%20%3Cb%3E.txt"><bdi><mark>straße<\/mark> &lt;b&gt;.txt/);

@@ -12,7 +12,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-/** Decodes the header like a client: its bytes are UTF-8, which Node.js returns as Latin-1. */
+/** Decodes the header like a client: the bytes of the header are UTF-8, which Node.js returns as Latin-1. */
 function utf8(value: unknown): string {
   return Buffer.from(String(value), 'latin1').toString('utf8');
 }
@@ -41,7 +41,7 @@ test('the value is the path itself; only control characters, a final space and %
   for (const [path, expected] of cases) assert.equal(utf8(serverPathValue(pathFromSegments(path.split('/').filter(Boolean)))), expected);
 });
 
-test('the value of every name can be sent and identifies the file', () => {
+test('the value for every name can be sent and identifies the file', () => {
   const odd = fc.constantFrom(' ', '%', '\t', '\n', '\x7f', '\u0085', 'ü', '€', '😀', '"', '\\', 'a');
   const name = fc.array(odd, { minLength: 1, maxLength: 8 }).map((characters) => characters.join(''));
   fc.assert(

@@ -16,7 +16,7 @@ import { visit } from '../support/tls-visit.ts';
 
 const versions: SecureVersion[] = ['TLSv1.2', 'TLSv1.3'];
 
-/** Makes two authorities, a certificate of the server, and one of alice by the first authority. */
+/** Makes two authorities, a certificate of the server, and a certificate of alice that the first authority signed. */
 function makeCertificates(folder: string) {
   selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
   const renew = () => signByAuthority(folder, 'server', '/CN=localhost', 'subjectAltName=DNS:localhost,IP:127.0.0.1');
@@ -30,7 +30,7 @@ function makeCertificates(folder: string) {
   return { path, renew, https, alice, account: { certificates: [alice.cert.toString()] } };
 }
 
-test('a ticket resumes only sessions of its service, and carries no client certificate into another one', async (t) => {
+test('a ticket resumes only sessions of its service, and carries no client certificate to another service', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { path, renew, https, alice, account } = makeCertificates(temporaryFolder(t));
   const services = {
@@ -54,7 +54,7 @@ test('a ticket resumes only sessions of its service, and carries no client certi
     const stranger = await visit(at('other'), { ...alice, maxVersion });
     assert.equal(stranger.status, 401, 'a certificate that does not verify');
     const resumed = await visit(at('other'), { session: stranger.session, maxVersion });
-    assert.equal(resumed.status, 401, 'a session does not make it verify');
+    assert.equal(resumed.status, 401, 'a resumed session does not make the certificate valid');
   }
 
   const { session } = await visit(at('web'), alice);
@@ -75,7 +75,7 @@ async function askOn(socket: TLSSocket, request: string): Promise<number> {
   return Number(reply.toString('latin1', 9, 12));
 }
 
-test('when the authority of their client certificate is replaced, existing connections end or lose the login', async (t) => {
+test('existing connections end or lose the login when the authority of their client certificate is replaced', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { path, https, alice, account } = makeCertificates(temporaryFolder(t));
   const options = { web: { ...https, tls_client_ca_path: path('ca.crt') } };
@@ -129,10 +129,10 @@ test('a ticket expires with the client certificate in it, and not later than its
   const { session: next } = await visit(server.url, alice);
   clock.shift(3 * 24 * 3_600_000);
   const expired = await visit(server.url, { session: next });
-  assert.equal(expired.status, 401, 'the certificate ended meanwhile');
+  assert.equal(expired.status, 401, 'the certificate has expired meanwhile');
 });
 
-test('ticket keys are the same in all processes with the secret, and different for each service and authority', () => {
+test('ticket keys are the same in all processes with the same secret, and different for each service and authority', () => {
   const secret = Buffer.alloc(32, 7);
   const [one, two] = [new TicketKeys(secret), new TicketKeys(secret)];
   const ca = Buffer.from('ca');

@@ -11,7 +11,7 @@ import { askForToken, bearer, makeToken } from '../support/tokens.ts';
 
 const json = { accept: 'application/json' };
 
-/** Creates folders /in and /out, each with a file. */
+/** Creates folders, each with a file. */
 function makeFolders({ home }: Pick<TestServer, 'home'>): void {
   for (const name of ['in', 'out', 'in/deep', 'inside']) mkdirSync(join(home, name));
   for (const name of ['in/a.txt', 'out/secret.txt', 'inside/b.txt', 'in/deep/c.txt']) writeFileSync(join(home, name), name);
@@ -102,7 +102,7 @@ test('a token cannot leave its paths by symlinks, dots, case, lists, searches, a
   ];
   for (const [method, from, destination] of moves)
     assert.equal((await server.send(method as string, from as string, header({ destination: destination as string }))).status, 403);
-  assert.equal((await server.send('DELETE', '/home/in/', as)).status, 403, 'its own folder is fixed');
+  assert.equal((await server.send('DELETE', '/home/in/', as)).status, 403, 'a token cannot delete the folder of its path');
   assert.ok(existsSync(join(server.home, 'in/a.txt')) && existsSync(join(server.home, 'out/secret.txt')));
   const office = header({ 'user-agent': 'Microsoft Office', 'content-type': 'application/xml' });
   const lock = '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
@@ -193,7 +193,7 @@ test('requests for tokens are validated: permissions, limits, types', async (t) 
   assert.equal((await server.send('DELETE', '/home/__svc__/tokens/unknown')).status, 404);
 });
 
-test('tokens need permission at their place: 422 for a permission the account lacks, 403 without the right; unset members are null', async (t) => {
+test('making a token gets 422 for permissions that the account lacks, and 403 without the right; unset members are null', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [
@@ -207,8 +207,8 @@ test('tokens need permission at their place: 422 for a permission the account la
   });
   makeFolders(server);
   const statusOf = async (order: Record<string, unknown>, by: TestRequest = {}) => (await askForToken(server, order, by)).status;
-  assert.equal(await statusOf({}), 403, 'no right at /');
-  assert.equal(await statusOf({ path: '/out' }), 403, 'the account may read there, but not grant it');
+  assert.equal(await statusOf({}), 403, 'no right to make tokens at /');
+  assert.equal(await statusOf({ path: '/out' }), 403, 'the account may read there, but not make tokens');
   assert.equal(await statusOf({ path: '/closed' }), 422, 'the account itself has no rights there');
   assert.equal(await statusOf({ path: ['/in', '/closed'] }), 422);
   assert.equal(await statusOf({ path: '/in', permissions: ['allow-write'] }), 422);
@@ -283,7 +283,7 @@ test('a revoked token ends immediately, with its sessions and the tokens made wi
   assert.ok(events.some(({ id, data }) => id === '40086' && data.token === parent.id && data.reason === 'revoked'));
 });
 
-test('a token is valid only at its addresses and services, after its start; a rotated one ends without an overlap', async (t) => {
+test('a token is valid only from its addresses, at its services and after its start; rotation ends the old token', async (t) => {
   const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, other: { type: 'http', port: 0 } } });
   const elsewhere = await makeToken(server, { addresses: ['192.0.2.0/24'] });
   assert.match((await server.get('/home/', elsewhere.as)).text, /not valid from this address/);

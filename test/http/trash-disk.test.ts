@@ -8,7 +8,7 @@ import { trashOf } from '../support/trash.ts';
 
 const trash = { days: 30 };
 
-test('on a full disk the oldest items of the trash are removed, and then deletions are final', async (t) => {
+test('on a full disk the oldest items of the trash are removed; if the trash is empty, deletions are final', async (t) => {
   const disk = smallDisk(t, 512);
   if (!disk) return;
   const server = await startServer(t, { group: { trash, home_folder_path: disk } });

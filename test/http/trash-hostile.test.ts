@@ -66,7 +66,7 @@ test('paths that leave the home folder, reserved names and malformed bodies rest
   assert.equal((await restore(server, item.id, { paths: '/b' })).status, 400);
   assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, { body: 'path=/b' })).status, 415);
   const bad = { headers: { ...asJson, origin: 'http://elsewhere.example' } };
-  assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, bad)).status, 400, 'a request of another origin');
+  assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, bad)).status, 400, 'a request from another origin');
   for (const id of ['.', '..', '%2e%2e', 'x', `${item.id}.json`, item.id.toUpperCase(), `${item.id}%00`, '..%2f..%2fa']) {
     const { status } = await server.send('DELETE', `/home/__svc__/trash/${id}`);
     assert.ok([400, 403, 404].includes(status), `${id} ${status}`);
@@ -93,7 +93,7 @@ test('existing names with control characters go to the trash, and can only be re
   assert.equal(readFileSync(join(server.home, 'good'), 'utf8'), 'content');
 });
 
-test('a deleted symbolic link is restored as a link, and a trash that was replaced by one is not followed', async (t) => {
+test('a deleted symbolic link is restored as a link, and a symbolic link in place of the trash is not followed', async (t) => {
   const server = await startServer(t, { group: { trash } });
   mkdirSync(join(server.home, 'real'));
   writeFileSync(join(server.home, 'real/file'), 'kept');
@@ -118,7 +118,7 @@ test('a deleted symbolic link is restored as a link, and a trash that was replac
   assert.deepEqual([readdirSync(outside), readFileSync(join(server.home, 'real/file'), 'utf8')], [[], 'kept']);
 });
 
-test('restoring needs the right to write at the new place, and removal for good the right to delete at the old one', async (t) => {
+test('restoring needs the right to write at the new place; removal for good needs the right to delete at the old place', async (t) => {
   const rules = (...general: string[]) => [
     general,
     ['/shut/*', 'allow-list'],
@@ -153,7 +153,7 @@ test('restoring needs the right to write at the new place, and removal for good 
   assert.deepEqual(paths(await trashOf(server)), ['/drop/b']);
 });
 
-test('a retained file does not go to the trash, neither itself, nor with its folder, nor by an upload', async (t) => {
+test('deleting a retained file or its folder, or uploading over the file, is refused, and moves nothing to the trash', async (t) => {
   const server = await startServer(t, { group: { trash, retain: { days: 1 } } });
   mkdirSync(join(server.home, 'folder'));
   assert.equal((await server.put('/home/folder/a', 'kept')).status, 201);

@@ -24,7 +24,7 @@ function restore(server: TestServer, id: string, body?: object) {
   return server.send('POST', `/home/__svc__/trash/${id}/restore`, body ? { headers: asJson, body: JSON.stringify(body) } : {});
 }
 
-test('items deleted and replaced over REST and WebDAV can be restored unchanged, with events in the journal', async (t) => {
+test('items that are deleted or replaced over REST can be restored unchanged, and events report it', async (t) => {
   const server = await startServer(t, { group: { trash } });
   assert.equal((await server.put('/home/a.txt', 'first')).status, 201);
   utimesSync(join(server.home, 'a.txt'), 1_600_000_000, 1_600_000_000);
@@ -196,7 +196,7 @@ test('the quota counts the trash; the oldest items make room, unless the file wo
   assert.deepEqual(paths(await trashOf(server)), ['/young'], 'the two oldest made room');
   assert.equal((await server.put('/home/fits', Buffer.alloc(260))).status, 201, 'the replaced file is kept if it fits');
   assert.deepEqual(paths(await trashOf(server)), ['/fits']);
-  assert.equal((await server.put('/home/more', Buffer.alloc(700))).status, 201, 'a file can be replaced under a full quota');
+  assert.equal((await server.put('/home/more', Buffer.alloc(700))).status, 201, 'a file can be replaced even if the quota is used up');
   assert.equal((await server.put('/home/another', Buffer.alloc(41))).status, 507);
   assert.equal((await server.put('/home/another', Buffer.alloc(40))).status, 201);
   assert.deepEqual(
@@ -225,7 +225,7 @@ test('items on another file system than the home folder go to the trash and can 
   assert.deepEqual(await trashOf(server), []);
 });
 
-test('an upload into a folder that goes to the trash fails, and leaves nothing in it', async (t) => {
+test('an upload fails if its folder goes to the trash, and leaves nothing in the folder', async (t) => {
   const server = await startServer(t, { group: { trash } });
   mkdirSync(join(server.home, 'folder'));
   writeFileSync(join(server.home, 'folder/kept'), 'kept');

@@ -37,7 +37,7 @@ test('a swipe must be long enough and horizontal', () => {
   );
 });
 
-test('times are shown as in players', () => {
+test('times are shown as media players show them', () => {
   assert.deepEqual([0, 9.9, 65, 3600, 36_065, Number.NaN, Number.POSITIVE_INFINITY, -1].map(clockText), [
     '0:00',
     '0:09',

@@ -116,7 +116,7 @@ test('MKCOL needs its permission and reveals nothing without it', async (t) => {
   assert.deepEqual([there.status, free.status, there.text], [403, 403, free.text]);
 });
 
-test('PROPPATCH is always 403, with event 40066', async (t) => {
+test('PROPPATCH always gets 403, with event 40066', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   const body = '<propertyupdate xmlns="DAV:"><set><prop><displayname>x</displayname></prop></set></propertyupdate>';
@@ -151,7 +151,7 @@ test('malformed If headers are refused, and nothing is changed', async (t) => {
   assert.deepEqual(readdirSync(server.home), ['a']);
 });
 
-test('If: lists, negation and tags of other resources have the effect of RFC 4918 §10.4', async (t) => {
+test('If: lists, negation and tags of other resources have the effects that RFC 4918 §10.4 defines', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'A');
   writeFileSync(join(server.home, 'b'), 'B');
@@ -169,7 +169,7 @@ test('If: lists, negation and tags of other resources have the effect of RFC 491
   assert.equal(await put(`</home/a> ([${a}] [${b}])`), 412, 'all conditions of a list must hold');
   assert.equal(await put(`</home/a> ([${a}] Not [${b}])`), 201);
   assert.equal(await put(`</home/a> ([${b}]) </home/b> ([${b}])`), 201);
-  assert.equal(await put(`([${a}])`), 412, 'nothing is there yet');
+  assert.equal(await put(`([${a}])`), 412, 'the target does not exist yet');
   assert.equal(await put(`(Not [${a}])`), 201);
   assert.equal(await put('(<urn:uuid:1>)'), 412);
   assert.equal(await put('(Not <DAV:no-lock>)'), 201);

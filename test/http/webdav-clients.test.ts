@@ -26,7 +26,7 @@ const awkward = [
   'a%20b',
 ];
 
-/** Runs rclone with a server's home folder as the remote `svc:`. */
+/** Configures rclone with a server's home folder as the remote `svc:`. */
 async function rclone(t: TestContext, server: TestServer) {
   const cwd = temporaryFolder(t);
   const obscured = await runProgram('rclone', ['obscure', testPassword], { cwd });
@@ -70,7 +70,7 @@ function digest(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex');
 }
 
-test('rclone: copy, check, sync, move and purge of 60 files, times kept', { timeout: 120_000 }, async (t) => {
+test('rclone copies, checks, syncs, moves and purges 60 files, and keeps their times', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'rclone')) return;
   const server = await startServer(t);
   const { cwd, run } = await rclone(t, server);
@@ -102,7 +102,7 @@ test('rclone: copy, check, sync, move and purge of 60 files, times kept', { time
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('cadaver: its commands work in one session', { timeout: 60_000 }, async (t) => {
+test('the commands of cadaver work in one session', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'cadaver')) return;
   const server = await startServer(t);
   const cwd = temporaryFolder(t);
@@ -131,7 +131,7 @@ test('cadaver: its commands work in one session', { timeout: 60_000 }, async (t)
   assert.deepEqual(readdirSync(server.home, { recursive: true }), ['last']);
 });
 
-test('curl: PROPFIND, MKCOL, MOVE and COPY by hand', async (t) => {
+test('PROPFIND, MKCOL, MOVE and COPY work with curl', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startServer(t);
   const cwd = temporaryFolder(t);
@@ -146,7 +146,7 @@ test('curl: PROPFIND, MKCOL, MOVE and COPY by hand', async (t) => {
   assert.equal(readFileSync(join(cwd, 'body'), 'utf8').match(/<D:response>/g)?.length, 3);
 });
 
-test('the npm package webdav: its usual functions work', async (t) => {
+test('the usual functions of the npm package webdav work', async (t) => {
   const server = await startServer(t);
   const { createClient } = await import('webdav');
   const client = createClient(`${server.url}/home`, { username: 'alice', password: testPassword });

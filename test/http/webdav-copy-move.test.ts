@@ -190,7 +190,7 @@ const cases: Case[] = [
   { name: 'MOVE of a folder onto its parent', method: 'MOVE', target: 'd/sub/', to: 'd/', status: 403, events: [40056] },
   { name: 'MOVE of the home folder', method: 'MOVE', target: '', to: 'n/', status: 403, events: [40056] },
   { name: 'MOVE onto the home folder', method: 'MOVE', target: 'd/', to: '', status: 403, events: [40056] },
-  { name: 'MOVE of a file named as a folder', method: 'MOVE', target: 'a/', to: 'n/', status: 404, events: [40056] },
+  { name: 'MOVE of a file by the URL of a folder', method: 'MOVE', target: 'a/', to: 'n/', status: 404, events: [40056] },
   { name: 'MOVE to a temporary name', method: 'MOVE', target: 'a', to: '.svc-0123456789abcdef01234567.part', status: 403, events: [40056] },
 ];
 
@@ -264,7 +264,7 @@ test('the event of a change says that it replaced an item; a replaced folder als
   );
 });
 
-test('with webdav_compatibility files and folders may replace each other; a folder only with Overwrite: T', async (t) => {
+test('with webdav_compatibility, files and folders may replace each other; folders are replaced only with Overwrite: T', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const status = async (method: string, from: string, destination: string, overwrite?: string) => {
     plant(server, smallTree);
@@ -290,7 +290,7 @@ test('with webdav_compatibility files and folders may replace each other; a fold
   assert.equal(ids.filter((id) => id === 40026).length, 2);
 });
 
-test('Destination: absolute or a path, decoded once, on this host, inside /home/', async (t) => {
+test('Destination may be a URL or a path, is decoded once, and must be on this host and inside /home/', async (t) => {
   const server = await startServer(t);
   const { host } = new URL(server.url);
   const outcome = async (destination: string | undefined, headers: Record<string, string> = {}) => {

@@ -37,7 +37,7 @@ test('davfs2: files are written, read, renamed and removed through a mount', { t
   ];
   mkdirSync(mount);
   mkdirSync(cache);
-  // davfs2 drops root for its own user.
+  // davfs2 gives up root and runs as its own user, which must be able to write to the cache.
   chmodSync(cache, 0o777);
   const url = `${server.url}/home/`;
   writeFileSync(conf, `use_locks 0\nask_auth 0\ndelay_upload 0\ncache_dir ${cache}\nsecrets ${secrets}\n`);

@@ -44,17 +44,17 @@ const always: Record<string, string> = {
   'props 27 propget': 'it reads what propmanyns should have set',
 };
 
-/** Additional refusals of a strict server. */
+/** Tests that fail without `webdav_compatibility`. */
 const expected: Record<string, string> = {
   ...always,
   'copymove 4 copy_overwrite': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
   'copymove 9 move': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
 };
 
-/** With `webdav_compatibility` PROPPATCH answers 207 with a 403 for each property; litmus reads the 403 inside. */
+/** With `webdav_compatibility`, a file may replace a folder. PROPPATCH gets 207 with a 403 for each property, which litmus also finds. */
 const expectedInCompatibility: Record<string, string> = { ...always };
 
-/** A client that sees class 2 also runs the tests of locks. */
+/** If the server offers class 2, litmus also runs the tests of locks. */
 const expectedWithLocks: Record<string, string> = {
   ...expectedInCompatibility,
   'locks 11 owner_modify': propertiesAreFixed,
@@ -90,7 +90,9 @@ function assertExpected(result: { failed: Record<string, string>; output: string
   assert.deepEqual(better, [], 'expected failures that now pass: remove them from the list');
 }
 
-test('litmus: a strict class 1 server fails only the tests that the specification rules out', { timeout: 120_000 }, async (t) => {
+test('without webdav_compatibility, only those tests of litmus fail that docs/spec/webdav.md rules out', {
+  timeout: 120_000,
+}, async (t) => {
   if (!hasProgram(t, 'litmus')) return;
   const server = await startServer(t);
   const result = await litmus(t, server.url);
@@ -99,7 +101,7 @@ test('litmus: a strict class 1 server fails only the tests that the specificatio
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('litmus with webdav_compatibility: it does not identify as Finder, so it is offered no locks', { timeout: 120_000 }, async (t) => {
+test('with webdav_compatibility, litmus is offered no locks, because only some programs need them', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'litmus')) return;
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const result = await litmus(t, server.url);
@@ -108,7 +110,7 @@ test('litmus with webdav_compatibility: it does not identify as Finder, so it is
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('litmus as Explorer: the suite of locks runs', { timeout: 120_000 }, async (t) => {
+test('with webdav_compatibility and the User-Agent of Explorer, litmus also runs the tests of locks', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'litmus')) return;
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const result = await litmus(t, await agentProxy(t, server.url, 'Microsoft-WebDAV-MiniRedir/10.0.19045'));

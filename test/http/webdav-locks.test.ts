@@ -108,7 +108,7 @@ test('a lock is granted, shown, refreshed and ended', async (t) => {
   assert.match(granted.text, /<D:owner><D:href>mailto:alice@example\.com<\/D:href><\/D:owner>/);
   assert.match(granted.text, /<D:lockroot><D:href>\/home\/a<\/D:href><\/D:lockroot>/);
   const shown = await propfind(server, '/home/', '1', propBody('lockdiscovery', 'supportedlock'), { headers: finder });
-  assert.equal(shown.reply.text.split(token).length - 1, 1, 'at the file only');
+  assert.equal(shown.reply.text.split(token).length - 1, 1, 'the lock is shown only at the file');
   const refreshed = await server.send('LOCK', '/home/a', { headers: { ...finder, if: `(<${token}>)`, timeout: 'Second-60' } });
   assert.equal(refreshed.status, 200);
   assert.match(refreshed.text, /Second-60</);
@@ -197,7 +197,7 @@ test('a lock applies to every method of every client, and its token works only f
   assert.equal((await both.put('/home/a', 'mine', { headers: holding })).status, 201);
   assert.equal((await both.put('/home/d/new', 'x', { headers: { if: `<${both.url}/home/d/> (<${deep}>)` } })).status, 201);
   assert.equal((await both.send('DELETE', '/home/a', { headers: holding })).status, 204);
-  assert.equal((await both.put('/home/a', 'new')).status, 201, 'a deleted file took its lock along');
+  assert.equal((await both.put('/home/a', 'new')).status, 201, 'the lock ended when the file was deleted');
 });
 
 test('If with a token and an entity tag: both must match', async (t) => {

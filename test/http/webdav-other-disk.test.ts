@@ -27,7 +27,7 @@ function move(server: TestServer, from: string, to: string, headers: Record<stri
   return server.send('MOVE', `/home/${from}`, { headers: { destination: `/home/${to}`, ...headers } });
 }
 
-test('MOVE of a file to another file system, there and back', async (t) => {
+test('MOVE takes a file to another file system, and back', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk);
@@ -48,7 +48,7 @@ test('MOVE of a file to another file system, there and back', async (t) => {
   assert.deepEqual(await server.eventIds(), [40062, 40055, 40056, 40062, 40055]);
 });
 
-test('MOVE of a folder to another file system: all of it, symbolic links as links, also over a folder', async (t) => {
+test('MOVE takes a whole folder to another file system, also over a folder; symbolic links stay links', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk);
@@ -65,7 +65,7 @@ test('MOVE of a folder to another file system: all of it, symbolic links as link
   assert.deepEqual(await server.eventIds(), [40063, 40026, 40065]);
 });
 
-test('COPY to another file system', async (t) => {
+test('COPY copies a file to another file system', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk);
@@ -74,7 +74,7 @@ test('COPY to another file system', async (t) => {
   assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'A');
 });
 
-test('a full disk at the destination leaves source and destination whole, and no temporary file', async (t) => {
+test('a full disk at the destination leaves source and destination whole, and leaves no temporary file', async (t) => {
   const disk = smallDisk(t, 2000);
   if (!disk) return;
   // With this option, files may replace folders.

@@ -92,7 +92,7 @@ test('propname gives names without values', async (t) => {
   assert.ok(!reply.text.includes('hello') && !reply.text.includes('GMT'));
 });
 
-test('Depth: 0, 1, infinity, missing, noroot; invalid values are refused', async (t) => {
+test('Depth may be 0, 1, infinity or absent, and have noroot; invalid values are refused', async (t) => {
   const server = await withTree(t);
   const hrefs = async (depth: string | undefined) =>
     (await propfind(server, '/home/d/', depth)).responses.map((response) => response.href).toSorted();
@@ -180,7 +180,7 @@ test('names that are not UTF-8 are not listed, with event 40028 each time', asyn
   );
 });
 
-test('only permitted members are listed: no symbolic links that lead out, no temporary files, but virtual folders', async (t) => {
+test('a listing has virtual folders, but no temporary files, and no symbolic links that lead out of the home folder', async (t) => {
   const server = await startServer(t);
   await server.stop();
   mkdirSync(join(server.folder, 'shared'));
@@ -204,7 +204,7 @@ test('only permitted members are listed: no symbolic links that lead out, no tem
   assert.deepEqual(virtual.responses.map((response) => response.href).toSorted(), ['/home/p/', '/home/p/q/']);
 });
 
-test('allow-list shows members, allow-read only the resource itself, allow-traverse only folders; others get 403', async (t) => {
+test('allow-list shows members, allow-read only the resource itself, allow-traverse only folders; without these the reply is 403', async (t) => {
   const outcomes = async (keywords: string[]) => {
     const server = await startServer(t, { group: { permissions: [keywords] } });
     mkdirSync(join(server.home, 'd/sub'), { recursive: true });
@@ -237,7 +237,7 @@ test('a folder that changes while it is listed: each remaining member is listed 
   assert.equal(new Set(kept).size, 3000);
 });
 
-test('events: 40007 for a listing, 40014 when it is refused', async (t) => {
+test('a listing has event 40007, and a refused listing has event 40014', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['/no', 'allow-read']] } });
   mkdirSync(join(server.home, 'no'));
   await propfind(server, '/home/', '1');

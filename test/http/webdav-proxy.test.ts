@@ -66,7 +66,7 @@ test('behind nginx, requests to the public name work over HTTP/2', { timeout: 60
   const { url } = await startNginx(t, server.url);
   const { port } = new URL(url);
   const cwd = temporaryFolder(t);
-  // The real name, scheme and HTTP/2; only the address is replaced.
+  // curl uses the public name, https and HTTP/2; only the address is replaced.
   const curl = (...args: string[]) =>
     runProgram('curl', ['-sk', '--http2', '--connect-to', `${publicHost}:443:127.0.0.1:${port}`, '-u', testUser, ...args], { cwd });
   writeFileSync(join(cwd, 'f'), 'content');

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 import { plant, smallTree, tree } from '../support/tree.ts';
 
-test('virtual folders are not moved or replaced, and a real folder with two paths is one folder', async (t) => {
+test('virtual folders are not moved or replaced, and a real folder with two paths is treated as one folder', async (t) => {
   const first = await startServer(t);
   await first.stop();
   const { home } = first;
@@ -23,11 +23,11 @@ test('virtual folders are not moved or replaced, and a real folder with two path
   writeFileSync(join(home, 'd/inner/g'), 'G');
   const move = async (from: string, to: string) => (await server.send('MOVE', from, { headers: { destination: to } })).status;
   assert.equal(await move('/home/v/', '/home/n/'), 403, 'the root of a virtual folder');
-  assert.equal(await move('/home/p/', '/home/n/'), 403, 'its parent');
+  assert.equal(await move('/home/p/', '/home/n/'), 403, 'the parent of a virtual folder');
   assert.equal(await move('/home/f', '/home/v'), 403, 'over a virtual folder');
   assert.equal(await move('/home/plain/', '/home/v/'), 403);
   assert.equal(await move('/home/f', '/home/p/n'), 403, 'in a folder with only virtual folders');
-  assert.equal(await move('/home/d/', '/home/n/'), 403, "it contains a virtual folder's target");
+  assert.equal(await move('/home/d/', '/home/n/'), 403, "a folder that contains a virtual folder's target");
   assert.equal(await move('/home/d/', '/home/v/n/'), 403, 'into itself, through another path');
   assert.equal(await move('/home/v/g', '/home/d/inner/g'), 403, 'the same file, through another path');
   assert.equal((await server.send('COPY', '/home/v/g', { headers: { destination: '/home/d/inner/g' } })).status, 403);
@@ -135,7 +135,7 @@ test('a folder stays if one of its members must not be renamed or must not get i
   assert.deepEqual(tree(server.home), before);
 });
 
-test('If-Match, If-None-Match and dates concern the source of COPY and MOVE', async (t) => {
+test('If-Match, If-None-Match and conditions with dates apply to the source of COPY and MOVE', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   utimesSync(join(server.home, 'a'), 1_700_000_000, 1_700_000_000);
@@ -160,7 +160,7 @@ test('If-Match, If-None-Match and dates concern the source of COPY and MOVE', as
   }
 });
 
-test('a copy has the current time unless one is sent; quota and size limits apply', async (t) => {
+test('a copy has the current time unless the request sends another time; quota and size limits apply', async (t) => {
   const server = await startServer(t, { group: { quota_size: 25, file_write_size: 12 } });
   plant(server, { a: '0123456789' });
   utimesSync(join(server.home, 'a'), 1_500_000_000, 1_500_000_000);

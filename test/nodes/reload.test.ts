@@ -9,7 +9,7 @@ import { learnSecret, testBasic, testPassword } from '../support/secrets.ts';
 import { type TestConfig, testConfig } from '../support/server.ts';
 import { stallDownload } from '../support/stalled-transfers.ts';
 
-/** More than sockets buffer. */
+/** More than the buffers of sockets hold. */
 const largeBytes = 64 * 1024 * 1024;
 
 type Session = { authorization: string };

@@ -76,7 +76,7 @@ test('members and contents are read: deflated or stored, with data before the ar
   }
 });
 
-test('of a million members the first are read and all are counted', async () => {
+test('of an archive with a million members, only the first are read, but all are counted', async () => {
   const count = 1_000_000;
   const entry = { name: 'a/member-000000.txt', isFolder: false, sizeBytes: 5, modifiedMs: 1_700_000_000_123 };
   const record = centralHeader(entry, 0, 0);
@@ -93,7 +93,7 @@ test('of a million members the first are read and all are counted', async () => 
   assert.equal((await archive.next(10_000)).length, 10_000);
 });
 
-test('names are UTF-8 with or without the flag, otherwise code page 437; the Unicode name counts if it belongs to the name', async () => {
+test('names are UTF-8 with or without the flag, otherwise code page 437; a Unicode name replaces a name if its checksum fits', async () => {
   const unicode = (name: Buffer, better: string) => {
     const field = Buffer.concat([Buffer.alloc(9), Buffer.from(better)]);
     field.writeUInt16LE(0x7075, 0);

@@ -7,7 +7,7 @@ import { readSeparatedValues } from '../../../src/web/files/previews/text/separa
 
 const never = new AbortController().signal;
 
-test('separated values: any usual separator, quotes, line ends', () => {
+test('separated values are read with any usual separator, quotes and line ends', () => {
   const cases: [string, string[][]][] = [
     [
       'a,b\n1,2\n',
@@ -171,7 +171,7 @@ test('the reading of JSON ends when its signal is aborted', async () => {
   await assert.rejects(readJson(`[${'1,'.repeat(2_000_000)}1]`, gone), /gone/);
 });
 
-test('code has colours by types of words, and a construct that a line begins continues in the next', () => {
+test('code is coloured by types of words, and a construct that is open at the end of a line continues in the next line', () => {
   const coloured = (name: string, ...lines: string[]) => {
     const language = findLanguage(name);
     assert.ok(language, name);

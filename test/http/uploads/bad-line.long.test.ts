@@ -9,7 +9,7 @@ import { tusProtocols, UploadsOverBadLines } from '../../support/uploads-over-ba
 const rounds = Number(process.env.SVC_LINE_ROUNDS ?? 60);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-test(`uploads of every client over faulty connections, ${rounds} of each: exact bytes, reported once`, {
+test(`uploads of every client over faulty connections, ${rounds} of each, arrive unchanged and are reported once`, {
   timeout: 3_600_000,
 }, async (t) => {
   for (const { needs } of Object.values(uploadScripts)) if (!hasProgram(t, needs)) return;

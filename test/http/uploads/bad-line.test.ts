@@ -8,7 +8,7 @@ import { tusProtocols, UploadsOverBadLines } from '../../support/uploads-over-ba
 /** A fixed seed and a random one; `SVC_FUZZ_SEED` repeats a run. */
 const seeds = [20_261, Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))];
 
-test('tus-js-client over a connection that cuts, delays and loses data at any byte: exact bytes, reported once', async (t) => {
+test('uploads of tus-js-client over a connection that cuts, delays and loses data arrive unchanged, and are reported once', async (t) => {
   const uploads = new UploadsOverBadLines(t, await startServer(t));
   console.log(`seeds ${seeds}: ${t.name}`);
   for (const seed of seeds)
@@ -19,7 +19,7 @@ test('tus-js-client over a connection that cuts, delays and loses data at any by
 });
 
 for (const script of Object.keys(uploadScripts) as UploadScript[])
-  test(`examples/uploads/${script} over a connection that cuts, delays and loses data: exact bytes, reported once`, async (t) => {
+  test(`uploads of ${script} over a connection that cuts, delays and loses data arrive unchanged, and are reported once`, async (t) => {
     if (!hasProgram(t, uploadScripts[script].needs)) return;
     const uploads = new UploadsOverBadLines(t, await startServer(t));
     console.log(`seeds ${seeds}: ${t.name}`);

@@ -10,7 +10,7 @@ async function told(server: TestServer): Promise<string[]> {
 }
 
 // MUSTs: no race, loss or corruption by concurrent requests (Concurrency).
-test('many concurrent requests complete one upload: exact bytes, one end', async (t) => {
+test('many concurrent requests complete one upload without loss, and its end is reported once', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', Buffer.alloc(0), { 'upload-length': String(content.length) });
   const headers = { ...append(0, true), 'content-length': String(content.length) };

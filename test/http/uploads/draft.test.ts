@@ -128,7 +128,7 @@ test('a PUT that breaks off leaves nothing if its client did not get the URL', a
 });
 
 // MUSTs: the offset never decreases (Offset); the reply to an incomplete creation has `Location` and `Upload-Limit` (Creation).
-test('an upload in parts: PUT, POST with a name, an empty last request, a length that is sent late', async (t) => {
+test('uploads in parts may use PUT, POST with a name, an empty last request, and a length that is sent late', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in box'));
   const byPut = await begin(server, 'p', content.subarray(0, 100_000), { 'upload-length': String(content.length) });

@@ -75,7 +75,7 @@ const faults = {
   'a record that cannot be written': 'fdatasync /uploads/\nopen /uploads/',
 };
 
-test('a temporary failure of the disk ends no upload: confirmed content stays, and its client continues', async (t) => {
+test('a temporary failure of the disk ends no upload: confirmed content stays, and the client continues', async (t) => {
   const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
   for (const [index, [what, fault]] of Object.entries(faults).entries()) {
     const name = `a${index}`;
@@ -121,7 +121,7 @@ test('a temporary failure of the disk or a wrong checksum ends no tus upload, an
     const reply = await whileFailing(fault, () =>
       client.send('PATCH', url, { headers, body: content.subarray(firstBytes), mayFail: true }),
     );
-    // A fault that occurs only at the end is not reached, because the digest is wrong.
+    // Faults that would occur only when the upload ends do not occur, because the request is refused for its wrong digest.
     assert.ok([500, 503, 460].includes(reply.status), `${what}: ${reply.status} ${reply.text}`);
     const head = await client.send('HEAD', url, { headers: tus });
     assert.deepEqual([head.status, head.headers['upload-offset']], [200, String(firstBytes)], what);
@@ -136,7 +136,7 @@ test('a temporary failure of the disk or a wrong checksum ends no tus upload, an
   assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
 });
 
-test('a failure of the disk during the first request ends no upload if the client got its URL before', async (t) => {
+test('a failure of the disk during the first request ends no upload if the client already has the URL', async (t) => {
   const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
   const first = new WatchedRequest(client, 'PUT', '/home/a', {
     'upload-draft-interop-version': '9',

@@ -10,7 +10,7 @@ import { writeConfig } from '../../support/server.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
-test('the content of a stalled request is soon recorded, at any size, and survives kill -9', async (t) => {
+test('the offset of a stalled upload is soon recorded, at any size, and survives kill -9', async (t) => {
   const folder = temporaryFolder(t);
   await writeConfig(folder, {});
   const serve = async () => {

@@ -44,10 +44,10 @@ test('OPTIONS lists versions and extensions, also without a login', async (t) =>
   }
 });
 
-// MUSTs: HEAD has `Upload-Offset`, even 0 or complete, and `Upload-Length` if known; `no-store`; PATCH is 204 with the new offset;
-// creation is 201 with `Location`; too long is 413; HEAD has the metadata; `Upload-Expires` in replies to PATCH, 409 and 460 too, and to
-// POST.
-test('a tus upload from its creation to its end', async (t) => {
+// MUSTs: HEAD has `Upload-Offset`, even if 0 or complete, `Upload-Length` if known, `no-store`, and the metadata; PATCH gets 204 with
+// the new offset; creation gets 201 with `Location`, or 413 if too long; `Upload-Expires` in replies to POST and to PATCH, even in 409
+// and 460.
+test('a tus upload can be created, continued and completed', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels' } });
   mkdirSync(join(server.home, 'in'));
   const url = await create(server, content.length, { filename: 'ü.bin', folder: '/in', 'x-labels': 'a=1,a=2' });
@@ -77,7 +77,7 @@ test('a tus upload from its creation to its end', async (t) => {
 
 // MUSTs: `X-HTTP-Method-Override`; an upload of length 0 is complete at once; `Upload-Defer-Length: 1` until the length is known, which
 // stays; creation with content has `Upload-Offset`.
-test('content in the creation, an empty file, a length that is sent later, and other methods by POST', async (t) => {
+test('tus supports content in the creation, empty files, a length that is sent later, and other methods sent as POST', async (t) => {
   const server = await startServer(t);
   const headers = {
     ...tus,
@@ -106,7 +106,7 @@ test('content in the creation, an empty file, a length that is sent later, and o
   assert.equal(readFileSync(join(server.home, 'later'), 'utf8'), 'hello');
 });
 
-// MUSTs: a wrong checksum, or an unknown algorithm, leaves the offset; sha1; no trailers.
+// MUSTs: a wrong checksum, or an unknown algorithm, leaves the offset; sha1 is supported; no trailers.
 test('a checksum accepts or rejects a request as a whole', async (t) => {
   const server = await startServer(t);
   const url = await create(server, content.length, { path: '/a' });
@@ -138,9 +138,9 @@ test('a checksum accepts or rejects a request as a whole', async (t) => {
 });
 
 // MUSTs: metadata is validated (Security Considerations); `Tus-Resumable` in every reply, 401 and 405 too; OPTIONS ignores it; other
-// versions are 412 with `Tus-Version`, and not processed; a wrong offset is 409 and changes nothing; creation is 201 with `Location`;
-// too long is 413; HEAD has the metadata; `Upload-Defer-Length: 1` until the length is known, which stays; `Upload-Expires` in replies
-// to PATCH, 409 and 460 too, and to POST.
+// versions get 412 with `Tus-Version`, and are not processed; a wrong offset gets 409 and changes nothing; creation gets 201 with
+// `Location`, or 413 if too long; HEAD has the metadata; `Upload-Defer-Length: 1` until the length is known, which stays;
+// `Upload-Expires` in replies to POST and to PATCH, even in 409 and 460.
 test('bad requests are refused, and change nothing', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1000 } });
   const path = { 'upload-metadata': metadata({ path: '/a' }) };
@@ -222,7 +222,7 @@ test('errors that end an upload have a status after which no client retries', as
   assert.deepEqual(hidden(server), []);
 });
 
-// MUSTs: DELETE is 204, and later requests are 404 or 410.
+// MUSTs: DELETE gets 204, and later requests get 404 or 410.
 test('a terminated upload no longer exists', async (t) => {
   const server = await startServer(t);
   const url = await create(server, 10, { path: '/a' });
