@@ -36,7 +36,7 @@ async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGen
   const gzip = createGzip({ level });
   gzip.write(first);
   gzip.flush(constants.Z_SYNC_FLUSH);
-  // An error of `chunks` reaches the reader through the iteration of `gzip`.
+  // An error of `chunks` reaches the caller through the iteration of `gzip`.
   yield* pipeline(Readable.from(chunks), gzip, () => {}) as AsyncIterable<Buffer>;
 }
 

@@ -45,7 +45,10 @@ export const passing: readonly number[] = [408, 502, 503, 504];
 /** Statuses that a retry with the same file and rights would receive again. */
 const final: readonly number[] = [400, 403, 405, 413, 414, 415, 422];
 
-/** Time in milliseconds without progress or an answer, after which the connection counts as lost. */
+/**
+ * Time in milliseconds without progress of a body, or without an answer to a request without a body, after which the connection counts as
+ * lost.
+ */
 const stallMs = 60_000;
 
 const commonHeaders = { accept: 'application/json', ...scriptHeaders };
