@@ -272,7 +272,7 @@ interface MockServer {
   json: boolean;
 }
 
-/** Reads the body of a request. A longer body is cut. @throws if the client disconnects */
+/** Reads at most `limitBytes` of the body of a request, and ignores the rest. @throws if the client disconnects */
 export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;

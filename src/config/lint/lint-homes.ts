@@ -44,7 +44,7 @@ export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfigu
 
 interface Home {
   name: string;
-  /** UUID of the group that configures the folder. */
+  /** UUID of the group that configures the folder, unless the account itself does (`isOwn`). */
   holder: string;
   path: string;
   hasVariable: boolean;

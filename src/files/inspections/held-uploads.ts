@@ -330,7 +330,7 @@ export class HeldUploads implements Holding {
     });
   }
 
-  /** Gives the file of a held upload its final name, and then ends `hold`. */
+  /** Gives the file of a held upload its final name. Releases `hold`. */
   async #release(hold: UploadHold, by: ReleasedBy): Promise<void> {
     const { record } = hold;
     if (!record || !isHeldUpload(record)) {
