@@ -242,9 +242,7 @@ function addLinkRoutes(app: Hono<HttpEnvironment>, on: AddRoute): void {
   on('ALL', '/link/*', refuse);
 }
 
-/**
- * Refuses all requests that reach the last route of a pattern. @throws ServiceError `method-not-allowed`; `onError` adds `allowedMethods`
- */
+/** Handles the last route of each pattern. @throws ServiceError `method-not-allowed`; `onError` adds `allowedMethods` */
 function refuse({ method }: Exchange): never {
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`);
 }

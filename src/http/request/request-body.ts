@@ -18,9 +18,8 @@ const maxDrainedPieces = 10_000;
 const lingerMs = 2000;
 
 /**
- * Handles an unread request body before the reply. A small body is read and dropped. After a large body, or one that may be large, the
- * connection is closed, but only once the client has had time to read the reply. Closing it immediately would reset the connection and lose
- * the reply (RFC 9112 §9.6).
+ * Handles an unread request body before the reply. A small body is read and dropped. After a body that is or may be large, the connection
+ * is closed, but only once the client has had time to read the reply: an immediate close would lose the reply (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
