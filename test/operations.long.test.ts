@@ -50,7 +50,7 @@ for (const [signal, code] of [
     const ending = runCiScript(t, cwd, (_output, script) => (pid = script.pid as number));
     await until('the file is uploaded', () => existsSync(join(cwd, 'work/files/alice/inbox/order.csv')));
     assert.ok(processesIn(cwd).length >= 4, 'the script and three servers run');
-    // Sent to the whole process group, as a terminal does.
+    // The signal goes to the whole process group, as from a terminal.
     process.kill(-pid, signal);
     const end = await ending;
     assert.equal(end.code, code, end.output);

@@ -36,7 +36,7 @@ test('the commands of the unit are commands of svc', async (t) => {
   }
 });
 
-test('the Dockerfile pins its image, does not run as root, starts commands without a shell, and copies only existing files', () => {
+test('the Dockerfile pins its images, does not run as root, starts commands without a shell, and copies only existing files', () => {
   const text = read('Dockerfile').replace(/\\\n/g, ' ');
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const known = new Set([
@@ -105,7 +105,7 @@ test('the compose file sets only variables that the configuration uses, and the 
   const nodes = [compose.services.node1, compose.services.node2].map(({ volumes }) =>
     volumes.find((volume: string) => volume.endsWith('/svc')),
   );
-  assert.notEqual(nodes[0], nodes[1], 'each has a data folder of its own');
+  assert.notEqual(nodes[0], nodes[1], 'each node has a data folder of its own');
 });
 
 test('the CI files run the script, and keep its results', () => {

@@ -2,12 +2,12 @@ import { test } from 'node:test';
 import { hasProgram } from './support/requires.ts';
 import { runTour } from './support/run-tour.ts';
 
-test('recipes: each group has the permissions that its page shows', { timeout: 90_000 }, async (t) => {
+test('recipes: each group has the permissions that the page shows', { timeout: 90_000 }, async (t) => {
   for (const program of ['sftp', 'ssh-keygen']) if (!hasProgram(t, program)) return;
   await runTour(t, 'docs/operate/recipes.md');
 });
 
-test('troubleshooting: each command prints what its page shows', { timeout: 120_000 }, (t) =>
+test('troubleshooting: each command prints the output that the page shows', { timeout: 120_000 }, (t) =>
   runTour(t, 'docs/operate/troubleshooting.md'),
 );
 

@@ -10,7 +10,7 @@ import { pasteTour, runTour } from './support/run-tour.ts';
 import { temporaryFolder } from './support/temp.ts';
 import { tour } from './support/tour.ts';
 
-test('three nodes on one machine, and a rolling restart without a failed request, as their page describes', {
+test('three nodes run on one machine, and a rolling restart has no failed request, as docs/operate/nodes.md describes', {
   timeout: 110_000,
 }, async (t) => {
   for (const program of ['curl', 'nginx', 'redis-server']) if (!hasProgram(t, program)) return;

@@ -204,7 +204,7 @@ test('a listing has virtual folders, but no temporary files, and no symbolic lin
   assert.deepEqual(virtual.responses.map((response) => response.href).toSorted(), ['/home/p/', '/home/p/q/']);
 });
 
-test('allow-list shows members, allow-read only the resource itself, allow-traverse only folders; without these the reply is 403', async (t) => {
+test('allow-list shows members, allow-read only the resource itself, allow-traverse only folders; the rest gets 403', async (t) => {
   const outcomes = async (keywords: string[]) => {
     const server = await startServer(t, { group: { permissions: [keywords] } });
     mkdirSync(join(server.home, 'd/sub'), { recursive: true });

@@ -161,7 +161,7 @@ test('a readable file in a folder that may only be traversed is in the archive',
   assert.equal(execFileSync('unzip', ['-p', file], { encoding: 'utf8' }), 'by its name');
 });
 
-test('files with sizes around every limit of reading are archived byte by byte', async (t) => {
+test('files of sizes around every limit of the read buffers are archived unchanged', async (t) => {
   if (!hasProgram(t, 'unzip')) return;
   const server = await startServer(t);
   const sizes = [0, 1, 10_240, 131_071, 131_072, 131_073, 500_000, 1_048_575, 1_048_576, 1_048_577, 3_000_000, 0, 5];
@@ -194,7 +194,7 @@ for (const [what, swap] of [
   ['a shorter file', (path: string) => writeFileSync(path, 'short')],
   ['nothing', () => {}],
 ] as const) {
-  test(`if a small file becomes ${what} while the archive is sent, the archive is cut, and no other content is sent`, async (t) => {
+  test(`if a small file is replaced by ${what} while the archive is sent, the archive is cut, and no other content is sent`, async (t) => {
     const server = await startServer(t);
     const outside = join(server.folder, 'outside');
     writeFileSync(outside, 'not for you '.repeat(1000));

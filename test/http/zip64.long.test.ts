@@ -8,7 +8,7 @@ import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { zipWith } from '../support/zips.ts';
 
-test('more than 65,535 members need ZIP64', async (t) => {
+test('an archive with more than 65,535 members, which needs ZIP64, can be read', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'unzip')) return;
   const server = await startServer(t);
   for (let folder = 0; folder < 70; folder++) {
@@ -24,7 +24,7 @@ test('more than 65,535 members need ZIP64', async (t) => {
   assert.match(execFileSync('unzip', ['-tq', file], { encoding: 'utf8' }), /No errors detected/);
 });
 
-test('a member over 4 GiB needs ZIP64; the archive is streamed with an exact length', async (t) => {
+test('an archive with a member over 4 GiB, which needs ZIP64, can be read, and is streamed with an exact length', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'curl')) return;
   const server = await startServer(t);
   writeFileSync(join(server.home, 'big'), '');

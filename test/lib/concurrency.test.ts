@@ -61,7 +61,7 @@ test('parties alternate however many turns one of them requests; urgent requests
   assert.equal(await orderOf(turns, [...'a']), 'a', 'all turns were released');
 });
 
-test('running and waiting turns are limited for each party and in total; urgent ones may always wait', async () => {
+test('running and waiting turns are limited for each party and in total; urgent turns may always wait', async () => {
   const turns = new FairQueue({ concurrency: 2, maxWaitingPerParty: 2, maxWaiting: 3 });
   const ends = await Promise.all([turns.take('a'), turns.take('a')]);
   const waiting = [turns.take('a'), turns.take('a')];

@@ -55,7 +55,7 @@ function startContender(folder: string): Contender {
   };
 }
 
-/** The lock of a process that does not exist: the number exceeds the maximum of Linux. */
+/** The lock of a process that does not exist: its ID exceeds the maximum of Linux. */
 const dead = JSON.stringify({ pid: 2 ** 22 + 1, started: '1' });
 
 /** Returns the path of the lock that a process takes before it removes the given one. */
@@ -128,7 +128,7 @@ function registerTests(): void {
     }
   });
 
-  test('locks of dead processes are taken over: a reused process ID, damage, a process that died during a takeover', (t) => {
+  test('locks with a reused process ID, damaged locks, and locks whose takeover a dead process began are taken over', (t) => {
     // The ID of this process, but with another start time.
     const reused = `${JSON.stringify({ pid: process.pid, started: '1' })}\n`;
     const contents = [reused, '', '{"pid":', 'null', '{"pid":0,"started":""}', '{"pid":1.5,"started":""}', dead];
@@ -149,7 +149,7 @@ function registerTests(): void {
     assert.deepEqual(readdirSync(folder), ['form']);
   });
 
-  test('of six processes that start together, also on a dead lock, exactly one gets the folder', { timeout: 60_000 }, async (t) => {
+  test('of six processes that start together, exactly one gets the folder, also after a dead process', { timeout: 60_000 }, async (t) => {
     const base = temporaryFolder(t);
     for (let round = 0; round < 2; round++) {
       const folder = join(base, String(round));

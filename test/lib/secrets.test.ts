@@ -25,7 +25,7 @@ test('a typo in a secret is recognised by its checksum, and other texts are not 
   const { secret } = makeSecret('token');
   const other = secret[10] === 'a' ? 'b' : 'a';
   assert.equal(readSecret(`${secret.slice(0, 10)}${other}${secret.slice(11)}`), 'mistyped');
-  assert.equal(readSecret(secret.replace('svc_t_', 'svc_l_')), 'mistyped', 'the kind is part of what the checksum covers');
+  assert.equal(readSecret(secret.replace('svc_t_', 'svc_l_')), 'mistyped', 'the checksum also covers the kind');
   for (const text of ['', 'svc_t_', secret.slice(1), `${secret}a`, ` ${secret}`, `${secret}\n`, secret.replace('svc_t', 'svc_x')]) {
     assert.equal(readSecret(text), undefined, text);
     assert.equal(hasSecretForm(text), false);

@@ -28,7 +28,7 @@ test('variables are replaced, unknown ones by nothing; doubled braces and braces
   for (const [text, expected] of cases) assert.equal(render(text), expected, text);
 });
 
-test('a template with all braces of a text doubled gives that text', () => {
+test('a text whose braces are all doubled is a template for that text', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('{', '}', 'a', '"', '.', '\n') }), (text) => {
       const doubled = text.replaceAll('{', '{{').replaceAll('}', '}}');

@@ -13,7 +13,7 @@ const monitored = (service: Record<string, unknown> = {}) => ({
   eyes: { type: 'monitor', port: 0 },
 });
 
-/** Starts a server with a `monitor` service, and returns a client of the latter. */
+/** Starts a server with a `monitor` service, and returns a client of that service. */
 async function start(t: TestContext, config: TestConfig = {}): Promise<{ server: TestServer; monitor: Client }> {
   const server = await startServer(t, { services: monitored(config.service), ...config });
   return { server, monitor: new Client(server.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '') };
@@ -49,7 +49,7 @@ test('/health and /ready answer, all other paths are refused', async (t) => {
   assert.deepEqual([post.status, post.headers.allow], [405, 'GET, HEAD']);
 });
 
-test('requests are counted by method, style and status; bytes and connections by service', async (t) => {
+test('requests are counted by method, style and status; received and sent bytes are counted', async (t) => {
   const { server, monitor } = await start(t);
   await server.put('/home/a.txt', 'x'.repeat(50_000));
   await server.get('/home/a.txt');
@@ -107,7 +107,7 @@ test('metrics show deliveries by handler and outcome, the number and age of wait
   );
 });
 
-test('replies, events and the log contain the ID of the request; a client may send its own', async (t) => {
+test('replies, events and the log contain the ID of the request; a client may send its own ID', async (t) => {
   const { server } = await start(t);
   const own = await server.put('/home/a.txt', 'x', { headers: { 'x-request-id': 'upload-17' } });
   assert.equal(own.headers['x-request-id'], 'upload-17');
@@ -121,7 +121,7 @@ test('replies, events and the log contain the ID of the request; a client may se
   assert.ok(server.log.some((line) => line.includes('"request_id":"upload-17"') && line.includes('"status":201')));
 });
 
-test('traceparent is passed to the callout and the webhook with a new parent ID; a malformed one is not passed', async (t) => {
+test('traceparent is passed to the callout and the webhook with a new parent ID; a malformed traceparent is not passed', async (t) => {
   const traces: (string | undefined)[] = [];
   const endpoint = createServer((incoming, outgoing) => {
     traces.push(incoming.headers.traceparent as string | undefined);
@@ -150,7 +150,7 @@ test('traceparent is passed to the callout and the webhook with a new parent ID;
   assert.equal(await sample(monitor, 'svc_callout_duration_seconds_count', { method: 'remote', outcome: '2xx' }), 2);
 });
 
-test('/ready announces a stop first; requests continue until shutdown_delay has passed, and each ends its connection', async (t) => {
+test('before a stop, /ready gets 503; until shutdown_delay has passed, each request is answered, and ends its connection', async (t) => {
   const { server, monitor } = await start(t, { server: { shutdown_delay: 0.5 } });
   const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
   assert.doesNotMatch(await server.raw(request, 100), /connection: close/i);

@@ -55,7 +55,7 @@ test('the dashboard and the alert rules name only existing metrics, and the docu
   );
 });
 
-test('promtool accepts the alert rules and the configuration', (t) => {
+test('promtool accepts the alert rules and the configuration of Prometheus of Prometheus', (t) => {
   if (!hasProgram(t, 'promtool')) return;
   for (const args of [
     ['check', 'rules', 'alerts.yaml'],
@@ -96,7 +96,7 @@ tests:
   assert.equal(status, 0, stdout + stderr);
 });
 
-test('nginx accepts its configurations', (t) => {
+test('nginx accepts the configurations of the examples', (t) => {
   if (!hasProgram(t, 'nginx') || !hasProgram(t, 'openssl')) return;
   const cwd = temporaryFolder(t);
   const { key, cert } = selfSigned(t);
@@ -111,7 +111,7 @@ test('nginx accepts its configurations', (t) => {
   }
 });
 
-test('HAProxy accepts its configuration', (t) => {
+test('HAProxy accepts the configuration of the example', (t) => {
   if (!hasProgram(t, 'haproxy')) return;
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'haproxy.cfg'), reachable(readExample('nodes/haproxy.cfg')));

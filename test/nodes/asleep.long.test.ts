@@ -61,7 +61,7 @@ function awake({ client }: NodeProcess): Promise<void> {
 /** A way to send the rest of an upload. */
 interface Way {
   begin(node: NodeProcess, name: string, first: Buffer): Promise<string>;
-  /** @param mine the content that this node gets, announced by its digest if the way has one */
+  /** @param mine the content that this node gets; some ways send the digest of it */
   headers(offset: number, mine: Buffer): Record<string, string>;
   head: Record<string, string>;
   done: number;
@@ -121,7 +121,7 @@ test('a node that slept while another one continued its uploads does not touch t
     stuck.map(async ({ name, way, fate, url, request, mine, others }) => {
       if (fate === 'its client is gone') request.cut();
       const head = await other.send('HEAD', url, { headers: way.head });
-      assert.equal(head.headers['upload-offset'], String(firstBytes), `${name}: what was confirmed`);
+      assert.equal(head.headers['upload-offset'], String(firstBytes), `${name}: the confirmed offset`);
       const headers = { ...way.headers(firstBytes, others), 'content-length': String(others.length) };
       const last = new WatchedRequest(other, 'PATCH', url, headers);
       if (fate === 'the other client breaks off') {
@@ -158,7 +158,7 @@ const places = [
   { what: 'before the content is on the disk', stall: 'fsync .kept', isNamed: false },
   { what: 'before the file has its name', stall: 'linkSync .kept', isNamed: false },
   { what: 'between the two names of the file', stall: 'unlinkSync .kept', isNamed: true },
-  { what: 'before its event', stall: 'fsync home$', isNamed: true },
+  { what: 'before the event of the upload', stall: 'fsync home$', isNamed: true },
 ];
 
 test('if a node falls asleep while it ends an upload, the upload ends once, with one event', { timeout: 120_000 }, async (t) => {

@@ -167,7 +167,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
     }
   });
 
-  await t.test('a lock: one request gets it, and no interface of the other node changes the file', async () => {
+  await t.test('a lock: one request gets it, and no interface of either node changes the file', async () => {
     for (let round = 0; round < rounds; round++) {
       writeFileSync(join(home, `l${round}`), 'locked');
       assert.deepEqual(statuses(await atBoth(pair, 4, (node) => lock(node, `/home/l${round}`))), [200, 423, 423, 423]);
@@ -193,7 +193,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
     assert.equal(readFileSync(join(home, 'l0'), 'utf8'), 'locked');
   });
 
-  await t.test('logins over SSH: of ten concurrent ones at most two succeed', async () => {
+  await t.test('with a limit of two SSH sessions for each account, at most two of ten concurrent logins succeed', async () => {
     await until('the earlier connections have ended', async () => {
       const attempts = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>

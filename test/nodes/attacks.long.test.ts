@@ -24,14 +24,14 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
   const pair = await startPair(t, 5, {}, {});
   const { here, there, ssh } = pair;
 
-  await t.test('from one address, 80 concurrent ones, among them the right password: five are checked', async () => {
+  await t.test('from one address, 80 concurrent guesses, among them the right password: five are checked', async () => {
     const { guesses, inTheMiddle } = await guessAtOnce([here, there], 80, '203.0.113.1', testUser);
     assert.deepEqual(countStatuses(guesses), { 401: 5, 429: 75 });
     assert.equal(inTheMiddle?.status, 429);
     assert.equal((await pair.events(20021)).length, 5);
   });
 
-  await t.test('from one address, one after the other, with logins of another account in between: five are checked', async () => {
+  await t.test('from one address, guesses one after the other, with logins of another account in between: five are checked', async () => {
     const got: number[] = [];
     for (let index = 0; index < 8; index++) {
       const node = index % 2 === 0 ? here : there;
@@ -41,7 +41,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
     assert.deepEqual(got, [401, 401, 401, 401, 401, 429, 429, 429]);
   });
 
-  await t.test('at one name, from 60 addresses: ten are checked', async () => {
+  await t.test('for one name, guesses from 60 addresses: ten are checked', async () => {
     const spelled = ['carol', 'CAROL', 'Carol', 'cárol'];
     const replies = await atBoth(pair, 60, (node, index) =>
       node.get('/home/', from(`198.51.100.${index}`, `${spelled[index % 4]}:from anywhere ${index}`)),
@@ -195,7 +195,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
   });
 });
 
-test('a quota that both nodes fill concurrently: each respects it, so together they exceed it by at most its size', {
+test('if both nodes fill a quota concurrently, each keeps to it, so together they store at most twice the quota', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -210,7 +210,7 @@ test('a quota that both nodes fill concurrently: each respects it, so together t
   assert.ok(kept <= 2 * quota);
 });
 
-test('forged requests and values in Redis: no node ends, no file changes, and no guess is admitted', {
+test('with forged requests and values in Redis, no node ends, no file changes, and no guess is admitted', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -241,7 +241,7 @@ test('forged requests and values in Redis: no node ends, no file changes, and no
   for (const { running } of nodes) assert.equal(running.child.exitCode, null, running.stderr());
 });
 
-test('two workers of one server: guesses, one name, one shared link and a logout', { timeout: 170_000 }, async (t) => {
+test('two workers of one server agree on guesses, exclusive names, downloads of a link, and logouts', { timeout: 170_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2, {
     server: { security_policy: { ban_after_failures: 5, ban_seconds: 600 } },

@@ -65,7 +65,7 @@ test('a restarted node continues at its positions, and a new handler gets no ear
   assert.deepEqual(paths(late), ['/3.txt']);
 });
 
-test('an upload waits for its back-end at its own node, and no other node delivers that event again', async (t) => {
+test('an upload waits for its back-end at its own node, and no other node delivers the event of the upload again', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 300, headers: { 'x-id': '7' } } });
   const begun = await startNodesOnRedis(t, 2, {
     service: { api_backend_uuid: 'backend', api_passthrough_headers: ['x-id'] },
@@ -81,14 +81,14 @@ test('an upload waits for its back-end at its own node, and no other node delive
       [201, '7'],
     ],
   );
-  // When this event is delivered, the events of the uploads have been passed.
+  // When the event of this deletion is delivered, the handler is past the events of the uploads.
   assert.equal((await nodes[0]?.send('DELETE', '/home/0.txt'))?.status, 204);
   await receiver.received(3);
   assert.deepEqual(paths(receiver).slice(0, 2).sort(), ['/0.txt', '/1.txt'], 'each event was sent once');
   assert.equal(receiver.events()[2]?.id, '40012');
 });
 
-test('a handler that stopped after too many failures stays stopped on all nodes until its node reloads', async (t) => {
+test('a handler that stopped after too many failures stays stopped on all nodes until the node that ran it reloads', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
   const other = await startReceiver(t);
   const config = { event_handlers: { crm: handler(receiver.url, { fail_after_errors: 2 }), other: handler(other.url) } };
@@ -100,7 +100,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   await other.received(3);
   const stops = ({ log }: TestNode) => log.some((line) => line.includes('an event handler stopped'));
   await until('the handler has stopped', () => nodes.some(stops));
-  // While the node that stopped it keeps the lease, no other node takes over the handler.
+  // While this node keeps the lease of the stopped handler, no other node takes over the handler.
   let leftMs = Number.POSITIVE_INFINITY;
   await until('the lease is renewed', async () => {
     const before = leftMs;

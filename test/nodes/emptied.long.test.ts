@@ -87,7 +87,7 @@ test('a node that was cut off while Redis was emptied asks for its lease before 
   await redis.command('FLUSHALL');
   const next = await asked(storeOn(near, 'b'));
   assert.ok(typeof next === 'object', 'no node is there to repeat the former lease');
-  // A node trusts its lease without asking again, but only for less time than nodes wait after a loss (700 ms here, 2 s in a server).
+  // A node trusts its lease for 1.5 s without asking. In a server, nodes wait longer (2 s) after a loss, but here only 700 ms.
   lease.validUntilMs -= 1500;
   let isAnswered = false;
   const answer = owner.confirm(lease, undefined).finally(() => (isAnswered = true));

@@ -41,7 +41,7 @@ test('a node that is killed while Redis is absent has not moved a sent file: the
   const hasTold = (path: string) => readFileSync(path, 'utf8').includes('"id":"20202"');
   await untilWithinMinute('the event is on the disk of its node', () => journals.some(hasTold));
   const owner = nodes[journals.findIndex(hasTold)] as NodeProcess;
-  assert.ok(existsSync(join(folder, 'home/a.txt')), 'it is not moved before all nodes know that it was sent');
+  assert.ok(existsSync(join(folder, 'home/a.txt')), 'the file is not moved before all nodes know that it was sent');
   await owner.kill();
   await redis.restart();
   await untilWithinMinute('the file is moved', () => existsSync(join(folder, 'home/sent/a.txt')));

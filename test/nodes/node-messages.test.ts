@@ -98,12 +98,12 @@ test('messages between nodes: a silent node is shown as gone and later removed; 
   }
 
   for (let index = 0; index < 150; index++) await put(`many-${index}`, JSON.stringify(report('many')));
-  assert.equal((await board.read()).length, 100, 'only the first ones of a flood are checked');
+  assert.equal((await board.read()).length, 100, 'only the first hundred reports of a flood are checked');
   await board.leave('a');
   assert.equal(await link.call(['HEXISTS', reports, 'a']), 0);
 });
 
-test('questions between nodes: each answers for itself, in time or not at all; invalid answers are ignored and logged', async (t) => {
+test('questions between nodes: each node answers for itself, in time or not at all; invalid answers are ignored and logged', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);

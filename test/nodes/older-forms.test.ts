@@ -14,8 +14,8 @@ import { temporaryFolder } from '../support/temp.ts';
 import { trashOf } from '../support/trash.ts';
 
 /**
- * Data folders as killed processes of svc 0.1.0 left them: of an early build, and (`last`) of the last one before 1.0.0. `stream.json` and
- * `groups.json` are the data of the node in Redis.
+ * Data folders as killed processes of svc 0.1.0 left them: of an early build, and (`last`) of the last build before 1.0.0. `stream.json`
+ * and `groups.json` are the data of the node in Redis.
  */
 const fixtures = join(process.env.SVC_ROOT ?? '.', 'test/fixtures/0.1.0');
 

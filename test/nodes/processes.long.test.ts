@@ -28,7 +28,7 @@ test('if the node that runs a handler is killed, another node takes over within 
   await untilWithinMinute('the other node has taken over', () => new Set(delivered(receiver.requests)).size === 10);
   const takeoverMs = performance.now() - killedMs;
   console.log(`takeover after ${Math.round(takeoverMs)} ms`);
-  assert.ok(takeoverMs < 13_000, 'lease of 10 s and a second to ask for it');
+  assert.ok(takeoverMs < 13_000, '10 s until the lease expires, and a second until a node asks for it');
   const later = delivered(receiver.requests).filter((path) => path.startsWith('/after'));
   assert.deepEqual(
     later,

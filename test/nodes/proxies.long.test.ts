@@ -87,7 +87,7 @@ function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) 
   return counts;
 }
 
-/** Continuously sends requests that may be repeated, and others that must not. */
+/** Continuously sends requests that a proxy may repeat, and requests that it must not repeat. */
 function load(client: Client, headers: Record<string, string>) {
   const uploads = new Map<string, number>();
   const triggers = new Map<string, number>();
@@ -130,7 +130,7 @@ for (const [program, start] of [
   ['nginx', startNodesNginx],
   ['haproxy', startNodesHaproxy],
 ] as const)
-  test(`behind ${program} no request fails while a node is cut off from Redis, and nothing is repeated while nodes die`, {
+  test(`behind ${program} no request fails while a node is cut off from Redis, and no trigger is repeated while nodes die`, {
     timeout: 110_000,
   }, async (t) => {
     if (!hasProgram(t, 'redis-server') || !hasProgram(t, program)) return;
@@ -187,6 +187,6 @@ for (const [program, start] of [
       `${program}: ${all.length} requests while a node was cut off, ${statuses.length} triggers, ${failed.length} failed reads and uploads`,
     );
     assert.equal(cutOff.cutReads.count, 0);
-    assert.ok(dying.cutReads.count <= 3, 'one for each node that died');
+    assert.ok(dying.cutReads.count <= 3, 'at most one listing is cut for each node that died');
     assert.deepEqual(failed, [], 'repeatable requests go to the next node');
   });

@@ -55,7 +55,7 @@ test('an account that is disabled at one of two nodes loses its sessions at both
   await assert.rejects(first.login());
 });
 
-test('after a password change at one node, the session that made it continues at all nodes, and all others end', async (t) => {
+test('after a password change at one node, the session that made it continues at all nodes, and all other sessions end', async (t) => {
   const config = {
     group: { allow_own_password_change: true },
     authentications: { local: { type: 'application', accounts_file_path: 'shared-accounts.yaml' } },

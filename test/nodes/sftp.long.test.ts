@@ -75,7 +75,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
   );
 });
 
-test('SFTP on two nodes: a session is listed and ended at the other node, a ban applies to both; Redis can go and return', async (t) => {
+test('SFTP on two nodes: a session is listed and ended at the other node, and survives a loss of Redis; bans apply to both', async (t) => {
   const nodes = await sftpNodes(t);
   if (!nodes) return;
   const { here, there, redis, home, dataOf } = nodes;
@@ -93,7 +93,7 @@ test('SFTP on two nodes: a session is listed and ended at the other node, a ban 
   assert.equal(await again.sftp.write(upload, 0, 'content'), ok);
   await redis.kill();
   const code = await again.sftp.close(upload);
-  assert.deepEqual(readdirSync(home), code === ok ? ['f'] : [], 'the disk has the answered state');
+  assert.deepEqual(readdirSync(home), code === ok ? ['f'] : [], 'the file exists exactly if the CLOSE was confirmed');
   await assert.rejects(loginSftp(t, portOf(here)), 'no login succeeds while checks are not possible');
   await redis.restart();
   await until('logins work again', () =>

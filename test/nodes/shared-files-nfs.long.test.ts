@@ -8,7 +8,7 @@ import { type ProgramEnd, runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** The first program of a separate Linux kernel: an NFS server, two clients of it, and a test file, whose result goes into a file. */
+/** The first program of a separate Linux kernel. It starts an NFS server, mounts it twice, and runs a test file, whose result it stores. */
 const script = (folder: string, options: string, testFile: string) => `#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 cd /
@@ -34,7 +34,7 @@ halt -f
 `;
 
 /**
- * Runs a test file on NFS, in User Mode Linux: a Linux kernel as a process, because most machines and containers forbid NFS mounts. The
+ * Runs a test file on NFS, in User Mode Linux (a Linux kernel as a process), because most machines and containers forbid NFS mounts. The
  * environment there has SVC_SHARED_FOLDERS: two mounts of one export by two clients.
  *
  * @param options of the mounts
@@ -68,7 +68,7 @@ if (here && there) {
   test('nodes share files over NFS with two clients', { timeout: 120_000 }, async (t) => {
     if (!hasProgram(t, 'linux.uml') || !hasProgram(t, 'rpc.nfsd') || !hasProgram(t, 'modprobe')) return;
     const { code, output } = await runOnNfs(t, fileURLToPath(import.meta.url), mountOptions);
-    // In Linux 6.1 as a process, no program starts on processors with larger registers (AVX-512, AMX).
+    // User Mode Linux 6.1 cannot start programs on processors with larger registers (AVX-512, AMX).
     if (output.includes('ptrace set fp regs failed')) {
       console.log(`skipped: ${t.name}: User Mode Linux does not run on this processor`);
       t.skip('User Mode Linux does not run on this processor');

@@ -113,7 +113,7 @@ const figures = (value: number) => [
   { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value, labels: {} }] },
 ];
 
-/** Lets a process request the figures of all processes. @returns the sum of the figures in the reply */
+/** Lets a process request the figures of all processes. @returns the sum of the logins in the reply */
 async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number> {
   const before = process.replies.length;
   process.tell(['ask', 7, 'figures', undefined]);
@@ -138,7 +138,7 @@ function reply(process: FakeProcess, value: unknown): void {
 
 const isAsked = ({ calls }: FakeProcess) => calls.at(-1)?.[2] === 'figures';
 
-test('the figures of a node count after its death, even if no other node reported them', async (t) => {
+test('the figures of a node still count after its death, even if no other node reported them', async (t) => {
   const [first, second] = [new FakeProcess(), new FakeProcess()];
   const rest = [first, second, new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);

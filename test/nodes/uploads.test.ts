@@ -7,7 +7,7 @@ import { startNodesOnRedis } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
 import { WatchedRequest } from '../support/watched-request.ts';
 
-test('another node continues an upload, and cuts the request of the first one that still sends content', async (t) => {
+test('if another node continues an upload, the request that still sends content to the first node is cut', async (t) => {
   const begun = await startNodesOnRedis(t, 2, {});
   if (!begun) return;
   const { folder } = begun;

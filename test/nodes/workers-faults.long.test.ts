@@ -65,7 +65,7 @@ test('supervisor and nodes survive any messages from the other side, and log the
   assert.equal(svc.running.stderr().match(/message of the supervisor is ignored/g)?.length, 2);
 });
 
-test('one console for all nodes: it ends sessions on all, and its reload reaches all, once', { timeout: 60_000 }, async (t) => {
+test('one console ends sessions in all nodes, and its reload reaches each node once', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
   const svc = await startSupervised(t, 2, { services });
@@ -82,7 +82,7 @@ test('one console for all nodes: it ends sessions on all, and its reload reaches
   assert.deepEqual((await console.send('DELETE', '/api/sessions?account=alice', asOperator)).json(), { removed: 1 });
   assert.deepEqual([...(await statuses())], [401]);
   const changed = (await console.get('/api/configuration/changes', asOperator)).json<{ changes: unknown[] }>();
-  assert.deepEqual(changed.changes, [], 'the share of a node is not a change');
+  assert.deepEqual(changed.changes, [], 'the share of a limit that each node gets is not a change');
   await svc.configure({ services: { web: { type: 'http', port: 0, headers: { 'x-reloaded': 'yes' } }, console: services.console } });
   const reload = (await console.send('POST', '/api/configuration/reload', asOperator)).json<{ changes: string[]; nodes: object[] }>();
   assert.deepEqual([reload.changes, reload.nodes.length], [['services.web.headers'], 2]);

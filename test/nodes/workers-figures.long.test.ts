@@ -48,7 +48,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
     });
     for (const name of ['svc_redis_up', 'svc_handler_running', 'svc_config_info'])
       for (const [, value] of shown.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'gm')))
-        assert.equal(value, '1', `${name} is no sum`);
+        assert.equal(value, '1', `${name} is not added up`);
     assert.equal(await metric(/^svc_workers (\d+)$/), 2);
     assert.ok((await metric(sentBytes)) > 0);
     const { text } = await monitor.get('/metrics', { user: null });
@@ -60,7 +60,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
     const replies = await svc.everywhere(2, () => svc.put(`/home/f${uploads++}`, 'x'));
     for (const reply of replies) assert.deepEqual([reply.status, reply.headers['x-receipt']], [201, 'r-1']);
     await crm.received(uploads);
-    assert.equal(backend.requests.length, uploads, 'none a second time in the background');
+    assert.equal(backend.requests.length, uploads, 'no event is sent a second time in the background');
     assert.equal(new Set(crm.events().map(({ uuid }) => uuid)).size, uploads);
   });
 

@@ -84,12 +84,12 @@ test('the failures that three nodes count', async (t) => {
   const svc = await startSupervised(t, 3, {
     server: { security_policy: policy },
     service: { client_forwarded_header: 'X-Forwarded-For' },
-    // Wrong passwords of one name also count over all addresses.
+    // Wrong passwords also count for the name, over all addresses. So most tests use a name of their own.
     accounts: { bob: { password }, carol: { password } },
   });
   const statusOf = async (address: string, user: string) => (await svc.get('/home/', from(address, user))).status;
 
-  await t.test('concurrent guesses in several nodes share the slots of one address; a known client waits for none', async () => {
+  await t.test('concurrent guesses in several nodes share the slots of one address; a known client needs no slot', async () => {
     const get = () => svc.get('/home/', from('203.0.113.2', testUser));
     assert.deepEqual(statuses(await svc.everywhere(3, get)), [200]);
     const { guesses, inTheMiddle } = await guessAtOnce([svc], 100, '203.0.113.1', testUser);

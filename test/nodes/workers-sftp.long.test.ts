@@ -51,7 +51,7 @@ function openFiles(pid: number): string[] {
   });
 }
 
-test('SFTP with two nodes: an upload survives the end of the other node, whose unfinished upload leaves no file', async (t) => {
+test('SFTP with two nodes: an upload survives the death of the other node, whose unfinished upload leaves no file', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2, { services });
   const port = await sftpPort(svc);

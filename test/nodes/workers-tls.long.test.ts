@@ -12,7 +12,7 @@ import { visit } from '../support/tls-visit.ts';
 
 const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
 
-test('HTTPS: all nodes have the certificate and ticket keys, use a renewed one, and refuse a reload with invalid files', async (t) => {
+test('all nodes have the certificate and ticket keys, use a renewed certificate, and refuse a reload with invalid files', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   if (!hasProgram(t, 'openssl')) return;
   const [first, second] = [selfSigned(t), selfSigned(t)];
@@ -48,7 +48,7 @@ test('HTTPS: all nodes have the certificate and ticket keys, use a renewed one, 
   assert.ok(await areResumed(), 'nodes that start later accept tickets');
 });
 
-test('root binds, and the nodes run as another account with TLS files that only root may read, including later nodes', async (t) => {
+test('all nodes, even later ones, run as another account, with sockets that root bound and TLS files only root may read', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   if (process.getuid?.() !== 0) {
     if (process.env.CI === 'true') assert.fail('This test needs root, and under CI nothing may be skipped.');

@@ -14,7 +14,7 @@ interface Manifest {
   apiVersion: string;
   kind: string;
   metadata: { name: string };
-  // biome-ignore lint/suspicious/noExplicitAny: what the manifests of a kind have is checked against Kubernetes' types
+  // biome-ignore lint/suspicious/noExplicitAny: the members of each kind are checked against the types of Kubernetes
   [member: string]: any;
 }
 

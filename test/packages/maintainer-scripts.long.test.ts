@@ -6,7 +6,7 @@ import { type MachineCopy, machineCopy } from '../support/machine-copy.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns a machine with the package's unpacked files. `/mnt` contains its scripts and the files that `fill` makes. */
+/** Returns a machine with the package's unpacked files. `/mnt` contains the package's scripts and the files that `fill` makes. */
 function unpacked(t: TestContext, fill: (folder: string) => void = () => {}): MachineCopy | undefined {
   for (const program of ['unshare', 'adduser']) if (!hasProgram(t, program)) return undefined;
   const folder = temporaryFolder(t);
@@ -60,7 +60,11 @@ test('the scripts cope with a deleted configuration, other modes, an open umask,
   const missing = copy.run('sh /mnt/postinst configure ""; stat -c %a /etc/svc');
   assert.deepEqual([missing.status, missing.stdout], [0, '750\n'], missing.stderr);
   const stricter = 'chown root:root /etc/svc/svc.config.yaml; chmod 600 /etc/svc/svc.config.yaml; sh /mnt/postinst configure 1.0.0';
-  assert.match(copy.run(`${configure}; ${stricter}; ${rights}`).stdout, /svc.config.yaml 600 root root/, 'upgrades change no rights');
+  assert.match(
+    copy.run(`${configure}; ${stricter}; ${rights}`).stdout,
+    /svc.config.yaml 600 root root/,
+    'an upgrade changes no mode or owner',
+  );
   const links = 'ln -s /etc /var/lib/svc/etc; ln /etc/hostname /var/lib/svc/hard; touch -- "/var/lib/svc/-rf"; mkdir /srv/kept';
   const moved = 'mv /var/lib/svc /srv/moved; ln -s /srv/moved /var/lib/svc';
   const left = copy.run(

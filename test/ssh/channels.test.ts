@@ -14,7 +14,7 @@ const { read, write, create } = openFlags;
 const alice = { type: 'password', username: 'alice', password: testPassword };
 const largest = 2 ** 32 - 1;
 
-test('thousands of channels and requests on them are answered within the limits, and others are served meanwhile', async (t) => {
+test('thousands of channels and requests on them are answered within the limits, and other clients are served meanwhile', async (t) => {
   const server = await startSsh(t);
   const other = await loginSftp(t, server.sshPort);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
@@ -34,7 +34,7 @@ test('thousands of channels and requests on them are answered within the limits,
   }
   await answers.settled();
   assert.deepEqual([answers.granted, answers.denied], [0, 900]);
-  // A channel can have one subsystem, command or shell (RFC 4254 §6.5); the others are refused.
+  // A channel can have one subsystem, command or shell (RFC 4254 §6.5); further requests for one are refused.
   for (let count = 0; count < 300; count++) {
     protocol.subsystem(first, 'sftp', true);
     protocol.exec(first, 'ls', true);
@@ -77,7 +77,7 @@ test('an unused channel is closed from both sides, each time it is opened, and i
   assert.equal(await server.stop(), true, 'unused channels do not keep the service from stopping');
 });
 
-test('SFTP on several channels of one connection: handles of one do not exist in another', async (t) => {
+test('SFTP on several channels of one connection: handles of one channel do not exist in another', async (t) => {
   const server = await startSsh(t);
   writeFileSync(join(server.home, 'secret'), 'of the first');
   const { sftp: first, client } = await loginSftp(t, server.sshPort);

@@ -17,7 +17,7 @@ sqlite3 db 'select sum(a) from t; pragma integrity_check'`;
   assert.equal(await runMounted(await startSsh(t), script), '3\n15\nok\n');
 });
 
-test('restic: backup, and a check that reads all data', async (t) => {
+test('restic makes a backup, and its check, which reads all data, finds no errors', async (t) => {
   if (!hasProgram(t, 'restic') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);

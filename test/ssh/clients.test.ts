@@ -38,7 +38,7 @@ async function uploads(server: SshTestServer): Promise<unknown[]> {
   return (await server.events()).filter(({ id }) => id === '30068').map(({ data }) => data.path);
 }
 
-test('OpenSSH sftp: transfers of trees, a resumed upload, listings and changes', async (t) => {
+test('sftp of OpenSSH transfers trees, resumes an upload, and lists and changes items', async (t) => {
   if (!hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -70,7 +70,7 @@ test('OpenSSH sftp: transfers of trees, a resumed upload, listings and changes',
   assert.equal(readFileSync(join(server.home, 'made/resumed'), 'utf8'), large);
 });
 
-test('scp: uploads, also over an old file, and a download; the older protocol is refused', async (t) => {
+test('scp uploads, also over an old file, and downloads; its older protocol is refused', async (t) => {
   if (!hasProgram(t, 'scp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -94,7 +94,7 @@ test('scp: uploads, also over an old file, and a download; the older protocol is
   assert.match(old.output, /offers no commands, only SFTP/);
 });
 
-test('rclone: copy, check with hashes, sync', async (t) => {
+test('rclone copies, checks with hashes, and syncs', async (t) => {
   if (!hasProgram(t, 'rclone')) return;
   const server = await startSsh(t, { checksum_commands: true });
   const planted = plantLocal(server.clientFolder);
@@ -114,13 +114,13 @@ test('rclone: copy, check with hashes, sync', async (t) => {
   assert.deepEqual(digestTree(join(server.clientFolder, 'down')), digestTree(join(server.clientFolder, 'up')));
 });
 
-test('rclone test info: names of any length that the disk allows, kept unchanged, and streams', async (t) => {
+test('rclone test info: names may be as long as the disk allows, and stay unchanged; streams work', async (t) => {
   if (!hasProgram(t, 'rclone')) return;
   const checks = ['--check-length', '--check-normalization', '--check-streaming'];
   assert.equal(await rcloneInfo(await startSsh(t), ...checks), namesAndStreams);
 });
 
-test('lftp: mirror up and down', async (t) => {
+test('lftp mirrors a folder to the server and back', async (t) => {
   if (!hasProgram(t, 'lftp') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -158,7 +158,7 @@ test('rclone and lftp, the latter with temporary names, treat a held upload as d
   }
 });
 
-test('curl: sftp:// up and down, with the older MACs of libssh2', async (t) => {
+test('curl uploads and downloads by sftp://, with the older MACs of libssh2', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startSsh(t, { ssh_cipher_list: 'all' });
   plantLocal(server.clientFolder);
@@ -170,7 +170,7 @@ test('curl: sftp:// up and down, with the older MACs of libssh2', async (t) => {
   assert.equal(readFileSync(join(server.home, 'large'), 'utf8'), large);
 });
 
-test('psftp: upload, download, rename, remove', async (t) => {
+test('psftp uploads, downloads, renames and removes', async (t) => {
   if (!hasProgram(t, 'psftp') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
@@ -207,7 +207,7 @@ sqlite3 db 'create table t(a); insert into t values(1); insert into t values(2);
   assert.equal(await runMounted(server, script), 'a\nb\ng\n3\nok\n');
 });
 
-test('restic: a repository is created', async (t) => {
+test('restic creates a repository', async (t) => {
   if (!hasProgram(t, 'restic') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   await resticOn(server)('init', '-q');

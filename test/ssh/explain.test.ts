@@ -19,7 +19,7 @@ const { read, write, create } = openFlags;
 
 const opened = async (opening: Promise<Buffer>): Promise<number> => opening.then(() => 0).catch((error) => error.status);
 
-/** Sends the request that an operation name of `svc explain` stands for. @returns the status */
+/** For each operation name of `svc explain`, sends the corresponding request and returns its status. */
 const asked: Record<string, (client: RawSftp) => Promise<number>> = {
   'OPEN-READ': (client) => opened(client.open('/file', read)),
   'OPEN-WRITE': (client) => opened(client.open('/new', write | create)),
@@ -134,7 +134,7 @@ test('an SSH login has the course that svc explain predicts: success, refusals, 
   assert.deepEqual([...seen].toSorted(), [...courses, 'partial refused', 'refused by account', 'refused by group'].toSorted());
 });
 
-test('a login is explained by the methods of its service: endpoints, skipped methods, services of another type', async () => {
+test('svc explain follows a login through the methods of the service; endpoints decide, or are assumed to pass it on', async () => {
   const configOf = (sections: object) =>
     parseConfig(
       parseSource('/nowhere/svc.config.json', JSON.stringify({ groups: { DEFAULT_GROUP: { home_folder_path: '/home' } }, ...sections })),

@@ -39,7 +39,7 @@ test('a channel that is closed with unread replies releases its files at once, w
   while (!(await server.eventIds()).includes(30012)) await sleep(20);
   const ids = await server.eventIds();
   assert.ok(ids.includes(30042) && ids.includes(30041), 'the upload and the download were lost');
-  assert.ok(!ids.includes(30015), 'the connection is there');
+  assert.ok(!ids.includes(30015), 'the connection continues');
   assert.deepEqual(readdirSync(server.home), ['large']);
 });
 

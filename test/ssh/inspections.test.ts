@@ -163,7 +163,7 @@ async function sizeAt(sftp: RawSftp, path: string): Promise<number> {
   return reply.kind === 'attrs' ? Number(reply.attributes.sizeBytes) : (reply as { code: number }).code;
 }
 
-test('a file with a temporary name is inspected once, with its final name; with another final name, again', async (t) => {
+test('a file with a temporary name is inspected once, under its final name, and again if it gets another final name', async (t) => {
   const { client, home, inspector } = await session(t);
   for (const [temporary, final] of [
     ['a.csv.filepart', 'a.csv'],
@@ -202,7 +202,7 @@ test('an account sees its held upload under its name, can set times, and can ren
   assert.equal(statSync(join(home, 'd/x')).mtimeMs, times.modifiedS * 1000);
 });
 
-test('a held upload that gets a name without a verdict is inspected again, even during an inspection', async (t) => {
+test('a held upload that is renamed to a name without a verdict is inspected again, even while an inspection runs', async (t) => {
   const { client, home, environment, inspector } = await session(t);
   assert.equal((await put(client, 'd/x.json.filepart', 'odd')).code, ok);
   inspector.decide = ({ facts: { file } }) => (file.name === 'y.json' ? { status: 204 } : undefined);

@@ -16,7 +16,7 @@ async function python(server: SshTestServer, script: string): Promise<void> {
   await succeeds(server, '/usr/bin/python3', ['-W', 'ignore', '-c', script], { KEY: server.key, PORT: String(server.sshPort) });
 }
 
-test('paramiko: files, check, exclusive creation, posix_rename', async (t) => {
+test('paramiko transfers and checks files, creates one exclusively, and renames by posix_rename', async (t) => {
   if (!hasPackage(t, 'python3-paramiko', `${pythonModules}/paramiko`)) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
@@ -58,7 +58,7 @@ assert sftp.normalize('a/..') == '/'
   assert.deepEqual(Object.keys(digestTree(server.home)), ['large']);
 });
 
-test('asyncssh: many concurrent files, statvfs, limits', async (t) => {
+test('asyncssh transfers many files concurrently, and gets statvfs and limits', async (t) => {
   if (!hasPackage(t, 'python3-asyncssh', `${pythonModules}/asyncssh`)) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -81,7 +81,7 @@ asyncio.run(main())
   assert.deepEqual(digestTree(join(server.home, 'up')), planted);
 });
 
-test('Net::SFTP::Foreign: trees, resumed and atomic uploads, writing anywhere', async (t) => {
+test('Net::SFTP::Foreign transfers trees, resumes uploads, uploads atomically, and writes at any offset', async (t) => {
   if (!hasProgram(t, 'perl') || !hasPackage(t, 'libnet-sftp-foreign-perl', '/usr/share/perl5/Net/SFTP/Foreign.pm')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
@@ -118,7 +118,7 @@ die 'space' unless $sftp->statvfs('/')->{bsize} > 0;
 
 type Done<T = unknown> = (error: Error | null | undefined, result: T) => void;
 
-/** The used part of the SFTP client of ssh2. */
+/** The part of the SFTP client of ssh2 that the test uses. */
 interface SftpOfSsh2 {
   fastPut(from: string, to: string, done: Done): void;
   fastGet(from: string, to: string, done: Done): void;
@@ -137,7 +137,7 @@ function promised<T>(call: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => call((error, result) => (error ? reject(error) : resolve(result))));
 }
 
-test('ssh2: transfers in pieces, writing anywhere, RENAME and posix-rename', async (t) => {
+test('ssh2 transfers files in pieces, writes at any offset, and renames by RENAME and posix-rename', async (t) => {
   const server = await startSsh(t);
   const local = (name: string) => join(server.clientFolder, name);
   plantLocal(server.clientFolder);
@@ -169,7 +169,7 @@ test('ssh2: transfers in pieces, writing anywhere, RENAME and posix-rename', asy
   assert.deepEqual(digestTree(server.home), {});
 });
 
-test('russh: the key exchange with ML-KEM, and files over it', async (t) => {
+test('russh exchanges keys with ML-KEM, and transfers files', async (t) => {
   const server = await startSsh(t);
   const { KeyPair, OPEN_CREATE, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, SSHClient, SshTransport } =
     installedPackage<typeof import('russh')>('russh');
@@ -203,7 +203,7 @@ test('russh: the key exchange with ML-KEM, and files over it', async (t) => {
   assert.match(JSON.stringify(ended?.data.algorithms), /"kex":"mlkem768x25519-sha256"/);
 });
 
-test('JSch: its older algorithms, resumed and appended uploads', async (t) => {
+test('JSch works with its older algorithms, and resumes and appends uploads', async (t) => {
   if (!hasProgram(t, 'java') || !hasProgram(t, 'ssh-keygen')) return;
   const [jsch, rhino] = ['/usr/share/java/jsch.jar', '/usr/share/java/rhino.jar'];
   if (!hasPackage(t, 'libjsch-java', jsch) || !hasPackage(t, 'librhino-java', rhino)) return;

@@ -26,7 +26,7 @@ async function modulesOf(t: TestContext, args: string[]): Promise<string[]> {
 
 const isOfSsh = (name: string) => /^(src\/ssh|node_modules\/(ssh2|asn1|@noble))\//.test(name);
 
-test('without an SSH service, its modules are not evaluated, except those that check and explain a configuration', async (t) => {
+test('without an SSH service, the modules of SSH are not evaluated, except those that check and explain a configuration', async (t) => {
   if (program.length === 1) return t.skip('the coverage of a binary names no modules');
   const [without, beside] = await Promise.all([modulesOf(t, []), modulesOf(t, ['--ssh', '0'])]);
   assert.ok(without.includes('src/http/routes.ts'));

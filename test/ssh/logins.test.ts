@@ -72,7 +72,7 @@ test('RSA keys need SHA-2 and 2048 bits; SHA-1, shorter keys, and keys that the 
   assert.deepEqual(denied, [{ username: 'alice', details: 'No account of this name has the key.', request_id: denied[0]?.request_id }]);
 });
 
-test('required_credentials: both needs a key and a password, in either order; the first alone grants nothing', async (t) => {
+test('with required_credentials: both, a key and a password are needed, in either order; the first alone grants nothing', async (t) => {
   const server = await sshStart(t, {}, { group: { required_credentials: 'both' } });
   if (!server) return;
   const login = async (methods: string, password?: string) =>
@@ -92,7 +92,7 @@ test('required_credentials: both needs a key and a password, in either order; th
   assert.deepEqual(first, ['ssh-key', 'password', 'password', 'ssh-key', 'ssh-key', 'password']);
 });
 
-test('required_credentials: a single kind is the only one offered, and the other does not help', async (t) => {
+test('if required_credentials is a single kind, only this kind is offered, and the other is refused', async (t) => {
   const groups = { KEYS: { required_credentials: 'ssh-key', home_folder_path: '/tmp' } };
   const server = await sshStart(t, {}, { group: { required_credentials: 'ssh-key' } });
   if (!server) return;

@@ -61,7 +61,7 @@ async function startRegress(
     TEST_SSH_PORT: String(server.sshPort),
     // One type of key is enough.
     TEST_SSH_SSH: program('ssh', 'case "$*" in *"-Q key-plain") echo ssh-ed25519;; *) exec ssh "$@";; esac'),
-    // The server is already running, so this stands for a process to be ended.
+    // The server is already running. This program only stands for the process that the scripts end.
     TEST_SSH_SSHD: program(
       'sshd',
       'case "$*" in *" -E"*) ;; *) exit 0;; esac',
@@ -130,7 +130,7 @@ test('the tests of OpenSSH for permissions pass, except those for symbolic and h
       allow(`-p${only}`, (_right, requests) => requests.every((request) => only.split(',').includes(request)));
   }
   const run = await startRegress(t, randomBytes(4_000), permissions);
-  // Symbolic and hard links are not supported. A visible file also shows attributes and space, and the permission to list covers both requests.
+  // Links are not supported. Accounts that see a file may use lstat and statvfs. The permission to list covers opendir and readdir.
   const ofNoRight = /symlink|hardlink|lstat|statvfs|^no whitelist (opendir|readdir) succeeded$/;
   const complaints = await run('sftp-perm.sh');
   assert.ok(complaints.includes('plain symlink failed'), 'the script ran');

@@ -47,7 +47,7 @@ async function paramiko(t: TestContext, ways: readonly string[], config: Config 
 
 const hasParamiko = (t: TestContext) => hasPackage(t, 'python3-paramiko', '/usr/lib/python3/dist-packages/paramiko');
 
-test('paramiko tries an unknown key, then the password; a wrong password, then the right one', async (t) => {
+test('paramiko logs in after a refused key or a wrong password', async (t) => {
   if (!hasParamiko(t)) return;
   for (const ways of [
     ['key:STRANGER', `password:${testPassword}`],
@@ -74,7 +74,7 @@ test('paramiko logs in where both a key and a password are required, in either o
   }
 });
 
-test('a client that asks for the service again and again, and tries nothing, is disconnected', async (t) => {
+test('a client that asks for the service again and again, and tries no credential, is disconnected', async (t) => {
   const server = await startSsh(t);
   const { Client } = installedPackage<{ Client: new () => import('node:events').EventEmitter & { connect(o: object): void; end(): void } }>(
     'ssh2',

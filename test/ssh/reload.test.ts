@@ -97,14 +97,14 @@ for (const [why, config] of outs) {
     assert.deepEqual(counts, { sessions: 0, connections: 1, transfers: 2 });
     await ended;
     await assert.rejects(loginSftp(t, server.sshPort));
-    await until('its end is reported', async () => (await server.events()).some(({ id }) => id === '30015'));
+    await until('the end of the connection is reported', async () => (await server.events()).some(({ id }) => id === '30015'));
     const [closed] = (await server.events()).filter(({ id }) => id === '30015');
     assert.equal(closed?.data.details, 'The account or its credential was removed, disabled or changed.');
     assert.equal(closed?.account.name, 'alice');
   });
 }
 
-test('a removed key ends the connections that it opened; those of other credentials continue', async (t) => {
+test('a removed key ends the connections that it opened; connections with other credentials continue', async (t) => {
   const server = await startSsh(t);
   const [first, second] = [publicKey(server.key), publicKey(makeKey(server.clientFolder, 'second'))];
   await reload(server, { account: { ssh_keys: [first, second] } });

@@ -7,7 +7,7 @@ import { testSession } from '../support/sftp-session.ts';
 
 const { read, write, create, truncate } = openFlags;
 
-test('requests from before the end of the channel are answered', async (t) => {
+test('requests that were sent before the end of the channel are answered', async (t) => {
   const { client, home, served } = testSession(t);
   writeFileSync(join(home, 'f'), Buffer.alloc(300_000, 'x'));
   const handle = await client.open('f', read);
@@ -43,7 +43,7 @@ test('files that are closed together are renamed together, so that they share sy
 
 test('replies to READs come in the order of the requests', async (t) => {
   const { client, home } = testSession(t);
-  // Too large for a synchronous read, so the thread pool decides which part arrives first.
+  // The file is too large for a synchronous read, so the thread pool decides which part arrives first.
   writeFileSync(join(home, 'f'), Buffer.alloc(8_000_000, 'x'));
   const handle = await client.open('f', read);
   for (let round = 0; round < 2; round++) {

@@ -8,7 +8,7 @@ import { testSession } from '../support/sftp-session.ts';
 const { ok, noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
 const { read, write, append, create, truncate, exclusive } = openFlags;
 
-test('a file is read, with its events', async (t) => {
+test('the reading of a file has events', async (t) => {
   const { client, home, events } = testSession(t);
   writeFileSync(join(home, 'a b'), 'hello, world');
   const handle = await client.open('/a b', read);
@@ -25,7 +25,7 @@ test('a file is read, with its events', async (t) => {
   assert.equal(await client.close(handle), failure, 'the handle is closed');
 });
 
-test('a file is uploaded: it appears at CLOSE, whole, with one event', async (t) => {
+test('an uploaded file appears at CLOSE, as a whole, and one event reports the upload', async (t) => {
   const { client, home, events } = testSession(t);
   const handle = await client.open('new', write | create | truncate, { mode: 0o640 });
   assert.equal(await client.write(handle, 5, 'world'), ok);
@@ -169,7 +169,7 @@ test('requests for a path wait until the CLOSE of its upload has ended', async (
   assert.equal(readFileSync(join(home, 'g'), 'utf8'), 'content');
 });
 
-test('an upload is renamed and removed while it runs', async (t) => {
+test('an upload can be renamed and removed while it runs', async (t) => {
   const { client, home, events } = testSession(t);
   const handle = await client.open('a', write | create | truncate);
   await client.write(handle, 0, 'one ');

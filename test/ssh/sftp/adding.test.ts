@@ -77,7 +77,7 @@ test('allow-create-file: a file that appears during an upload stays, and the CLO
   assert.match(String(events.findLast(({ data }) => data.details !== undefined)?.data.details), /taken/);
 });
 
-test('on_name_taken: number over SFTP: at CLOSE and RENAME; requests that continue a file are denied', async (t) => {
+test('on_name_taken: number gives a free name at CLOSE and RENAME over SFTP; requests that continue a file are denied', async (t) => {
   const { client, plant, contents, events } = addingSession(t, { on_name_taken: 'number' });
   for (const name of ['OPEN', 'RENAME', 'posix-rename'] as const) {
     plant(true);
@@ -100,7 +100,7 @@ test('on_name_taken: number over SFTP: at CLOSE and RENAME; requests that contin
   }
 });
 
-test('on_name_taken: number: renaming or removing a running upload does not affect the file of its name', async (t) => {
+test('on_name_taken: number: renaming or removing a running upload does not affect the existing file of that name', async (t) => {
   const { client, plant, contents } = addingSession(t, { on_name_taken: 'number' }, [...add, 'allow-delete-file']);
   // The permission to delete lets a rename replace an existing file, but does not let an upload overwrite it.
   plant(true);
