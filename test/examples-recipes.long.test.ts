@@ -112,7 +112,7 @@ test('the LDAP callout: only alice logs in; if the certificate is unknown or the
   assert.equal((await askEndpoint(url, passwordOf('alice', testPassword)))[0], 503, 'no directory');
 });
 
-test('the OpenID Connect callout: claims for this client log in; every other reply of the provider is a refusal', async (t) => {
+test('the OpenID Connect callout: valid claims for this client log the user in; any other reply of the provider refuses', async (t) => {
   const issuer = 'https://id.example.com';
   const secret = 'client secret: 4+4';
   learnSecret(secret, "the client's secret");
@@ -159,7 +159,7 @@ test('the OpenID Connect callout: claims for this client log in; every other rep
     next = reply;
     assert.deepEqual(await ask(), [503, '{}'], JSON.stringify(reply).slice(0, 100));
   }
-  assert.deepEqual(other.asked, [], 'the password does not follow a redirect');
+  assert.deepEqual(other.asked, [], 'the password is not sent to the target of a redirect');
   assert.match(printed(), /refused: no valid JSON/);
   provider.close();
   provider.closeAllConnections();

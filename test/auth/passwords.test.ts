@@ -30,7 +30,7 @@ function countScrypt(t: TestContext): string[] {
   return work;
 }
 
-/** Starts every service that accepts a password, with a function for each that returns whether a password logs in. */
+/** Starts every service that accepts a password. Returns, for each way to log in, a function that says whether a password is accepted. */
 async function startDoors(t: TestContext, config: Parameters<typeof startSsh>[2] = {}, administrators: Record<string, object> = {}) {
   const server = await startSsh(t, {}, { ...config, services: { console: await consoleService({ administrators }), ...config.services } });
   const console = new ConsoleClient(server.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');

@@ -78,7 +78,7 @@ browserTest('a tried login shows the account in words; no column shrinks to sing
     }
   }
   await result.getByText('"home_folder_path"').waitFor();
-  // The account exists, so the words must not say that its name is unknown.
+  // The account exists, so the result must not say that its name is unknown.
   await form.getByLabel('User name').fill('alice');
   await form.getByLabel('Password').fill('wrong-Word-1');
   await form.getByRole('button').click();

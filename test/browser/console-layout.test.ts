@@ -21,9 +21,9 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
   const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
   await signIn(page, console.url, '#deliveries?outcome=failed');
   const filters = page.locator('.filter :is(select, input, button:not([hidden]))');
-  assert.equal(await lines(filters), 1, 'deliveries on a desktop');
+  assert.equal(await lines(filters), 1, 'the filters of deliveries on a desktop');
   await page.setViewportSize({ width: 768, height: 900 });
-  assert.equal(await lines(filters), 2, 'deliveries on a tablet');
+  assert.equal(await lines(filters), 2, 'the filters of deliveries on a tablet');
 
   for (const width of [768, 1024]) {
     await page.setViewportSize({ width, height: 900 });
@@ -55,7 +55,7 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
   assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'there is room for the focus ring between the field and the hint');
 });
 
-browserTest('narrow screens show events and replies of deliveries whole, and words of badges are not broken', async (t) => {
+browserTest('on narrow screens, the event and the reply of a delivery are not cut off, and a badge takes one line', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const { server, console } = await startConsole(t, {
     event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 0 } },

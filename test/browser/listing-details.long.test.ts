@@ -5,7 +5,7 @@ import { assertAccessible, browserTest, login, openBrowser, openFolder } from '.
 import { startServer } from '../support/server.ts';
 import { zipWith } from '../support/zips.ts';
 
-browserTest('new folder and rename: impossible names are refused; the new item is visible and has the focus', async (t) => {
+browserTest('impossible names of a new folder are refused; a created or renamed item is visible and has the focus', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `IMG_${index}.bin`), 'x');
   const page = await openFolder(t, server, { expectedErrors: /409/ });
@@ -72,7 +72,7 @@ browserTest(
     await page.clock.runFor(60_000);
     await message.waitFor({ state: 'detached' });
     for (const name of ['f1.bin', 'f2.bin']) await page.getByLabel(`Select ${name}`).check();
-    // In a row, F2 would rename this row.
+    // If a row had the focus, F2 would rename its item.
     await page.locator('#members').focus();
     for (let press = 0; press < 2; press++) await page.keyboard.press('F2');
     const renameOne = page.getByText('Select exactly one item to rename it.');
@@ -98,7 +98,7 @@ browserTest(
   },
 );
 
-browserTest('rows at 320 px: folders are named as folders, date and size do not overlap; a ZIP replaces backslashes', async (t) => {
+browserTest('rows at 320 px: folders are named as folders, date and size do not overlap; a ZIP has "_" for backslashes', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(999_900));
@@ -127,7 +127,7 @@ browserTest('rows at 320 px: folders are named as folders, date and size do not 
   assert.deepEqual(zipWith(zipPath).names.sort(), ['a.bin', 'dir_file.bin']);
 });
 
-browserTest('refusals are reported: for the target of a move, and for a page', async (t) => {
+browserTest('the move dialog reports a folder that may not be opened; pages say that they are forbidden or missing', async (t) => {
   const permissions = [['allow-full-control'], ['/Closed*', 'allow-traverse', 'allow-rename'], ['/Shut*', 'allow-rename']];
   const server = await startServer(t, { account: { permissions } });
   for (const name of ['Closed', 'Shut', 'Open']) mkdirSync(join(server.home, name));

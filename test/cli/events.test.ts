@@ -60,7 +60,7 @@ test('svc events prints the journal as text or JSON, filters it and follows it; 
   assert.match(elsewhere.stdout, /\t20001\t/);
 });
 
-test('svc events --data-folder needs no valid configuration, except with --failed, which reads the handlers in it', async (t) => {
+test('svc events --data-folder needs no valid configuration, except with --failed, which reads its handlers', async (t) => {
   const cwd = project(t, crm('http://127.0.0.1:9/'));
   const server = start(t, ['serve'], { cwd });
   await server.line(/listening/);

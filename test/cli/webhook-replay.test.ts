@@ -94,7 +94,7 @@ test('--failed omits events that a running service will still deliver', async (t
   server.child.kill('SIGKILL');
 });
 
-test('a failed delivery or a refused URL is named, with exit code 1', async (t) => {
+test('a failed delivery is reported with its reason; a failed delivery or an unreachable URL gives exit code 1', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 418, reason: 'Teapot' } });
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a');

@@ -194,7 +194,7 @@ test('no finding about a broken file shows any part of a secret', () => {
   );
 });
 
-test('hashes of other systems are masked under any name', () => {
+test('hashes of other systems are masked in any option', () => {
   const hashes = [
     '$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a',
     '$apr1$h4YOHAT.$gE5XEeqvbon2DhOPwYqGo1',

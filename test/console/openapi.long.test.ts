@@ -104,7 +104,7 @@ test('if the journal cannot record a change, each operation that changes somethi
   const contract = await console.contract();
   const send = exerciseOf(console, contract);
   fillDisk(join(disk, 'filler'));
-  // These events use the disk up, until only the space reserved for running changes is left.
+  // The events of failed logins fill the disk, until only the space reserved for running changes is left.
   for (let login = 0; login < 20; login++) await console.get('/api/me', { user: `olga:wrong-${login}` });
   for (const { method, path, target, operation } of operationsOf(contract))
     if (507 in operation.responses) await send(method, path, target, 507);
@@ -128,7 +128,7 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
     if (403 in responses && method !== 'GET') await send(method, path, target, 403, { ...asOperator, headers: foreign });
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
-      // Only slightly above the limit: before the client has sent a larger body, the service would close the connection.
+      // Only slightly above the limit: the service would close the connection before the client has sent a larger body.
       const most = /replays|lift|expectations/.test(path) ? 1024 * 1024 : 64 * 1024;
       await send(method, path, target, 413, withBody({ pad: 'x'.repeat(most) }));
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });
@@ -153,7 +153,7 @@ async function logins(server: TestServer, send: Exercise) {
   await send('GET', '/api/me', '/api/me', 401, { headers });
 }
 
-/** Sends the requests of reviewers about held uploads. */
+/** Sends the requests about held uploads, as a reviewer, and those about tokens and links. */
 async function reviews(server: TestServer, send: Exercise) {
   const ids: string[] = [];
   for (const name of ['a', 'b', 'c']) {
@@ -170,7 +170,7 @@ async function reviews(server: TestServer, send: Exercise) {
     await send('POST', `/api/held/${action}`, `/api/held/${action}`, 200, withBody({ ids: [ids[index], 'other'] }, asReviewer));
 }
 
-/** Sends the requests that only read. */
+/** Sends the requests that read, that remove listed items, and that restore from the trash. */
 async function lookups(server: TestServer, console: ConsoleClient, contract: Contract, send: Exercise) {
   await server.put('/home/a.txt', 'x');
   await server.login();
@@ -222,7 +222,7 @@ function headOf(console: ConsoleClient, target: string): Promise<TestReply> {
   });
 }
 
-/** Sends the requests that change something. */
+/** Sends the requests about handlers, replays and expectations, and those that explain or test. */
 async function actions(send: Exercise) {
   const handlers = (await send('GET', '/api/handlers', '/api/handlers', 200)).json<{ handlers: { suspended_urls: { url: string }[] }[] }>();
   const [suspended] = handlers.handlers.flatMap(({ suspended_urls }) => suspended_urls);

@@ -15,7 +15,7 @@ import { AttentiveClient } from '../support/uploading-clients.ts';
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 6);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-test(`nodes that sleep beyond their leases, or are killed, during resumable uploads, ${rounds} times: exact bytes, reported once`, {
+test(`nodes that oversleep their leases or are killed during resumable uploads, ${rounds} times: each file is exact, and reported once`, {
   timeout: 110_000 + rounds * 30_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;

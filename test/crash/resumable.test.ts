@@ -20,7 +20,7 @@ const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 **
 /** The processes that a round kills. */
 const victims = ['both', 'client', 'server'] as const;
 
-test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds} times: exact bytes, reported once`, {
+test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds} times: each file is exact, and reported once`, {
   timeout: 110_000 + rounds * 5000,
 }, async (t) => {
   for (const { needs } of Object.values(uploadScripts)) if (!hasProgram(t, needs)) return;

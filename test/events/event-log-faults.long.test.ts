@@ -58,7 +58,7 @@ test('an empty file that an earlier attempt left behind is used', async (t) => {
   await log.close();
 });
 
-test('after a failed sync, appends to that file are not acknowledged; the journal continues in a new file', async (t) => {
+test('after the sync of a file failed, appends to this file are not acknowledged; the journal continues in a new file', async (t) => {
   let fails = true;
   const { log, folder, clock } = open(t, {
     sync: () => (fails ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : Promise.resolve()),

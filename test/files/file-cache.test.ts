@@ -111,7 +111,7 @@ test('if a folder in the path was replaced by a symlink, the symlink is not foll
   renameSync(join(root, 'd'), join(root, 'aside'));
   writeFileSync(join(outside, 'f'), 'OUTSIDE');
   symlinkSync(outside, join(root, 'd'));
-  assert.throws(() => look('d/f'), isNotFound, 'in the same turn as before, too');
+  assert.throws(() => look('d/f'), isNotFound, 'even in the turn of the event loop in which the file was read');
 });
 
 test(

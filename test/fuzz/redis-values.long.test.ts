@@ -43,7 +43,7 @@ function referenceIn(line: string): string {
   return /"reference":"([0-9a-f-]+)"/.exec(line)?.[1] ?? line;
 }
 
-/** Replaces values of a key by invalid ones of the same Redis type. */
+/** Puts invalid values into a key, whose Redis type stays the same. */
 async function plantValue(link: RedisLink, key: string, bad: string): Promise<void> {
   switch (await call(link, 'TYPE', key)) {
     case 'string':
@@ -75,7 +75,7 @@ async function plantType(link: RedisLink, key: string): Promise<void> {
   else await call(link, 'SET', key, 'garbage');
 }
 
-test('an unreadable value in Redis, or a key of another type, prevents no reply, page, figure or delivery', {
+test('an unreadable value in Redis, or a key of a wrong type, prevents no reply, page, figure or delivery', {
   timeout: 600_000,
 }, async (t) => {
   const receiver = await startReceiver(t);

@@ -43,7 +43,7 @@ test('a reply that was written to the socket is not sent again, and the connecti
   );
 });
 
-test('if a refused body arrives later than the adapter would wait, the connection continues', async (t) => {
+test('if the body of a refused request arrives later than the adapter would wait, the connection continues', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'content');
   const head = `Host: x\r\nAuthorization: ${testBasic}\r\n`;
@@ -143,7 +143,7 @@ test('a target that the adapter cannot parse gets the usual reply with errors, X
   assert.match(await ask('OPTIONS * HTTP/1.1', 'Host: x'), /^HTTP\/1\.1 204 /);
 });
 
-test('pipelined requests are answered in turn, and a body is read when its handler wants it', async (t) => {
+test('pipelined requests are answered in turn; a client that asks before it sends its body gets 100 Continue', async (t) => {
   const server = await startServer(t);
   const head = `Host: x\r\nAuthorization: ${testBasic}\r\n`;
   const replies = await server.raw(

@@ -75,7 +75,7 @@ test('a flood of resets, SETTINGS or PING gets ENHANCE_YOUR_CALM; a moderate num
     }
 });
 
-test('endless header frames, and a body of empty frames, end their connection; others are served', async (t) => {
+test('endless header frames, and a body of empty frames, end their connection; other connections are served', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, cert, connect } = await startFlooded(t);
   const neighbour = await connect();

@@ -114,7 +114,7 @@ test('if a folder with a cached file is moved away and replaced by a link, the l
   assert.equal((await server.get('/home/d/f')).status, 404);
 });
 
-test('permissions, cache size and the removal of an account take effect with a reload', whereFilesAreKept, async (t) => {
+test('new permissions and a new cache size take effect with a reload, and a logout at once', whereFilesAreKept, async (t) => {
   const server = await startServer(t, {}, clockAhead);
   writeFileSync(join(server.home, 'f'), 'content');
   const opens = countOpens(t, join(server.home, 'f'));

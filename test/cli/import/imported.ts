@@ -21,7 +21,7 @@ interface Written {
   notes: Note[];
 }
 
-/** Asserts that a draft gives a configuration without errors, and that its cases pass. @returns the configuration's sections */
+/** Asserts that a draft gives a configuration without errors, and that its cases pass. @returns the sections, and the notes */
 export async function assertImported(t: TestContext, draft: Draft, from: string, { isTested = true } = {}): Promise<Written> {
   const { config, cases, notes } = finish(draft, from, { config: 'svc.config.yaml', accountsFile: 'svc.accounts.json' });
   const { findings } = checkSource(parseSource('/nowhere/svc.config.yaml', config), {});

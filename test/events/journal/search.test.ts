@@ -46,7 +46,7 @@ test('a search ends at its limits of bytes and time, and the next page continues
   }
 });
 
-test('a cursor to any position returns whole events before it', async (t) => {
+test('a search from a cursor at any position returns the whole events before this position', async (t) => {
   const folder = temporaryFolder(t);
   await writeJournal(folder, 300, 60_000);
   await summariseAll(folder);
@@ -73,7 +73,7 @@ test('a cursor to any position returns whole events before it', async (t) => {
   );
 });
 
-test('files can be removed, cut off or added while they are searched', async (t) => {
+test('during a search, files of the journal can be removed, cut off or added', async (t) => {
   for (const hasSummaries of [false, true]) {
     const folder = temporaryFolder(t);
     const events = await writeJournal(folder, 3000, 150_000);

@@ -43,7 +43,7 @@ const rare: [Partial<EventSelection>, (index: number) => boolean][] = [
   [{ account: ['nobody'] }, () => false],
 ];
 
-test('a Bloom filter finds all of its keys, and about one in a hundred others', () => {
+test('a Bloom filter finds all of its keys, and fewer than 2 % of other keys', () => {
   const keys = Array.from({ length: 1000 }, (_, index) => `key ${index}`);
   const filter = bloomFilter(new Set(keys));
   assert.ok(keys.every((key) => mayHold(filter, hashKey(key))));
