@@ -99,7 +99,7 @@ test('a release is verified as described on the installation page; changed files
   assert.notEqual((await verify()).code, 0, 'a signature for another purpose');
 });
 
-test('provenance and VEX: what was built, from which sources, and which vulnerabilities concern it', () => {
+test('provenance says what was built from which sources; VEX says which vulnerabilities concern the release', () => {
   const materials = [{ name: 'package-lock.json', digest: { sha256: 'b'.repeat(64) } }];
   const build = {
     commit: 'c'.repeat(40),

@@ -87,7 +87,7 @@ test('behind HAProxy: only the guessing client is banned, clients with a PROXY h
   );
 });
 
-test('a malformed, cut, endless or unsupported header ends the connection; a header from an untrusted address is not accepted', async (t) => {
+test('a malformed, cut, endless or unsupported header ends the connection; a header from an untrusted address is refused', async (t) => {
   const server = await startSsh(t, { proxy_protocol: true, login_grace_time: 1, maximum_unauthenticated_connections: 20 });
   const refused: Record<string, Buffer | string> = {
     'version 1': 'PROXY TCP4 192.0.2.7 127.0.0.1 12345 22\r\n',

@@ -7,7 +7,7 @@ import { clearPacket, limits, modes, ssh2LogsIn, startManInTheMiddle } from '../
 
 const text = (value: string) => Buffer.concat([Buffer.from([0, 0, 0, value.length]), Buffer.from(value)]);
 
-test('no unencrypted packet is accepted as one of the client: not before its KEXINIT, and not before its NEWKEYS', async (t) => {
+test('no inserted unencrypted packet is accepted, neither before the KEXINIT of the client nor before its NEWKEYS', async (t) => {
   const server = await startSsh(t, limits);
   const password = Buffer.concat([
     Buffer.from([50]),

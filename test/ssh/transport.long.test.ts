@@ -78,7 +78,7 @@ test('ssh-audit has no finding, and ssh-keyscan gets the host keys', async (t) =
   assert.doesNotMatch(scanned.output, / ssh-rsa /);
 });
 
-test('a client that does not log in is disconnected after the grace time: silent, in mid-identification, in mid-exchange', async (t) => {
+test('a client that does not log in is disconnected after the grace time, at any stage of its connection', async (t) => {
   const server = await startSsh(t, { login_grace_time: 1 });
   const connections = await Promise.all([
     rawConnection(t, server.sshPort),

@@ -17,7 +17,7 @@ async function begin(t: TestContext): Promise<SentinelGroup | undefined> {
 
 const policy = () => ({ ban_after_failures: 1, ban_seconds: 60, ban_window_seconds: 60 });
 
-test('the primary is killed, and the replica lacks its last changes: logouts, bans and events are repeated to the replica', async (t) => {
+test('if the primary is killed, the replica gets the logouts, bans and events that it lacks from the nodes', async (t) => {
   const group = await begin(t);
   if (!group) return;
   const { primary, replica } = group;
@@ -42,7 +42,7 @@ test('the primary is killed, and the replica lacks its last changes: logouts, ba
   await until('the replica serves', () => link.isReady && other.isReady);
   assert.match(await replica.command('INFO replication'), /role:master/);
   assert.ok(await sessions.find(stays));
-  assert.equal(await sessions.find(ends), undefined, 'a node that did not make the logout knows it');
+  assert.equal(await sessions.find(ends), undefined, 'another node knows the logout');
   const fresh = await linkTo(t, group.url);
   assert.ok(await new RedisBans(fresh, systemClock, policy).isRefused('192.0.2.1'), 'a new node knows the ban');
   await until('all events are forwarded', async () => (await log.spooled()).events === 0);

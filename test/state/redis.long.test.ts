@@ -308,7 +308,7 @@ test('ACL users and passwords are used; a wrong password is refused', async (t) 
   await assert.rejects(sessionsOn(t, wrong).create(loginOf('alice')), { code: 'unavailable' });
 });
 
-/** Opens a node of grants with its own folder. */
+/** Opens the store of the grants of a node, with its own folder. */
 async function grantNode(t: TestContext, redis: TestRedis) {
   const link = await linkTo(t, redis.url);
   const local = new FileGrants(temporaryFolder(t), { clock: systemClock, log: silentLog });
@@ -317,7 +317,7 @@ async function grantNode(t: TestContext, redis: TestRedis) {
   return { link, store };
 }
 
-test('a grant that one node revokes has ended at the others, and they are informed within a second', async (t) => {
+test('a grant that one node revokes has ended at all nodes, and the other nodes are informed within a second', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const [here, there] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis)];

@@ -31,7 +31,7 @@ export async function cancelWhileSending(t: TestContext, events: number): Promis
   const running = await job();
   assert.deepEqual([running.state, running.total, running.failed], ['running', events, 0]);
   assert.equal((await console.send('DELETE', `/api/replays/${id}`, asOperator)).status, 204);
-  await until('it has ended', async () => (await job()).state === 'cancelled');
+  await until('the replay has ended', async () => (await job()).state === 'cancelled');
   receiver.release();
   const cancelled = await job();
   assert.deepEqual([cancelled.delivered, cancelled.total], [answered, events]);

@@ -7,7 +7,7 @@ import { asOperator, type ConsoleClient } from './console.ts';
 import { type Receiver, startReceiver, until } from './receiver.ts';
 import type { TestConfig } from './server.ts';
 
-/** Clients of an installation: of the console of one node, and of the files at each node. */
+/** Clients of an installation: one for the console of one node, and for each node one that transfers files. */
 export interface Installation {
   console: ConsoleClient;
   files: readonly Client[];

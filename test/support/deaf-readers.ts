@@ -24,7 +24,7 @@ export async function deafReaders(t: TestContext, count: number): Promise<Server
     socket.on('error', () => {});
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   }
-  await until('all have asked', async () => replies.length === count);
+  await until('all requests have arrived', async () => replies.length === count);
   return replies;
 }
 
@@ -61,7 +61,7 @@ export async function overviewForDeafReaders(t: TestContext, count: number): Pro
     clock.advance(2000);
     await turn();
   }
-  assert.equal(asked - before, 5, 'once for all');
+  assert.equal(asked - before, 5, 'one query for all streams');
   assert.equal(Math.max(...waiting()), most, 'nothing more is kept');
   assert.ok(most < 64 * 1024, `${most}`);
   for (let beat = 0; beat < 4; beat++) clock.advance(15_000);

@@ -23,7 +23,7 @@ export type Mishap =
   | { kind: 'restart' }
   /** FLUSHALL. The connection does not report it, and another node may notice it first. */
   | { kind: 'empty'; isMarked: boolean }
-  /** Redis is killed and loses its last second. */
+  /** Redis is killed and loses the writes of the last second. */
   | { kind: 'kill' }
   /** The handlers deliver some of the events in the stream. */
   | { kind: 'deliver'; share: number };
@@ -34,7 +34,7 @@ interface Block {
   atMs: number;
 }
 
-/** A connection to Redis that breaks when a test wants it. `beat` restores it. */
+/** A connection to Redis that breaks when a test wants it. `beat` restores the connection. */
 class BreakingLink implements RedisCaller {
   readonly #client: RedisClient;
   readonly #onAdded: (ids: string[], texts: string[]) => void;

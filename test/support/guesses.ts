@@ -36,7 +36,7 @@ export function countStatuses(replies: readonly TestReply[]): Record<number, num
 /**
  * Returns a hash of `testPassword` that costs almost nothing, for tests that verify hundreds of guesses.
  *
- * @param ln binary logarithm of its cost
+ * @param ln binary logarithm of the cost
  */
 export function hashOfCost(ln: number): string {
   const salt = randomBytes(16);

@@ -16,7 +16,7 @@ import { startServer, type TestServer } from './server.ts';
 /** Time in milliseconds that authentication takes. The back-end's answer to an upload takes the same time. */
 const slowMs = 30;
 
-/** Latest time, in milliseconds, at which clients disconnect. By then a request has passed every wait. */
+/** Latest time, in milliseconds, at which clients disconnect. By then, no request waits any more. */
 const lastMs = 2 * slowMs + 120;
 
 interface Leaving {

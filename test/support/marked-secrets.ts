@@ -167,7 +167,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   const server = start(t, ['serve', '--log-level', 'debug'], { cwd: folder, env });
   const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
   const { replies, sessions } = await act(client);
-  await until('the callout was asked and the receiver told', () => callout.requests.length >= 2 && hook.requests.length >= 5);
+  await until('the callout and the receiver have got their requests', () => callout.requests.length >= 2 && hook.requests.length >= 5);
   assert.ok(
     callout.requests.some(({ url }) => url.includes(secrets.calloutQuery)),
     'the scenario uses the secrets',

@@ -12,7 +12,7 @@ export const publicHost = 'files.example.com';
 /**
  * Starts nginx with the example's configuration. Only ports, paths and the certificate are replaced.
  *
- * @param isPlain whether it serves without TLS, so that a test can send raw bytes
+ * @param isPlain whether the proxy serves without TLS, so that a test can send raw bytes
  */
 export async function startNginx(t: TestContext, upstream: string, isPlain = false): Promise<{ url: string; ca: string }> {
   const folder = temporaryFolder(t);

@@ -25,7 +25,7 @@ export async function assertStop(t: TestContext, kind: 'term' | 'twice' | 'group
         incoming.pause();
         svc.running.child.kill(kind === 'group' ? 'SIGINT' : 'SIGTERM');
         if (kind === 'group') for (const pid of pids) process.kill(pid, 'SIGINT');
-        await until('it stops', () => svc.running.stderr().includes('"stopping"'));
+        await until('the supervisor stops', () => svc.running.stderr().includes('"stopping"'));
         if (kind === 'twice') svc.running.child.kill('SIGTERM');
         incoming.on('data', (more: Buffer) => {
           bytes += more.length;
@@ -40,7 +40,7 @@ export async function assertStop(t: TestContext, kind: 'term' | 'twice' | 'group
   const { code } = await svc.running.ended;
   if (kind === 'twice') assert.equal(code, 143);
   else assert.deepEqual([code, received], [0, 60_000_000], kind);
-  await until('nobody is left', () => !pids.some(isRunning));
+  await until('no node is left', () => !pids.some(isRunning));
   if (kind === 'twice') return;
   const ids = (await svc.events()).map(({ id }) => Number(id));
   for (const id of [20001, 20076, 20181, 20002, 20078])

@@ -109,7 +109,7 @@ export async function startCluster(t: Ending, { redis = [], how = {} }: Pick<Gro
   const owner = async (prefix = 'svc') => {
     const keys = `GET {${prefix}}:`;
     for (const node of nodes) if (!/MOVED/.test(await node.command(keys).catch(() => 'MOVED'))) return node;
-    throw new Error('nobody has the slot');
+    throw new Error('no server has the slot');
   };
   return {
     address: hosts.join(','),

@@ -56,7 +56,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
       const client = { port: Number(port), isOver: () => isOver, onConfirmed: resolve };
       uploading = [...versions].map(([name, of]) => overwrite(t, client, name, of));
     });
-    // The time begins with the first complete upload, and is different in each round, so that the kill meets uploads at different moments.
+    // The pause begins after the first complete upload, and differs in each round, so that the kill meets uploads at different moments.
     await sleep((round * 137) % 700);
     isOver = true;
     server.child.kill('SIGKILL');

@@ -40,6 +40,6 @@ export function readReply(bytes: Buffer): SftpReply {
     case packetTypes.extendedReply:
       return { kind: 'extended', id, fields };
     default:
-      throw new Error(`A reply of type ${type} is none.`);
+      throw new Error(`Packets of type ${type} are not replies.`);
   }
 }

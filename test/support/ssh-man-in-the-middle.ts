@@ -9,7 +9,7 @@ export interface Tampering {
   beforeKexinit?: readonly Buffer[];
   /** Plain packets that are inserted before the side's NEWKEYS. */
   beforeNewkeys?: readonly Buffer[];
-  /** Number of bytes that are deleted after the NEWKEYS, which are the first encrypted packets. */
+  /** Number of bytes that are deleted directly after the NEWKEYS. There, the encrypted packets begin. */
   deletedBytes?: number;
 }
 
@@ -107,7 +107,7 @@ interface ClientWithOffer {
   _protocol: { _offer: unknown; _strictMode: boolean };
 }
 
-/** Logs in with the client of ssh2. @returns whether it succeeded, and whether EXT_INFO arrived */
+/** Logs in with the client of ssh2. @returns whether the login succeeded, and whether EXT_INFO arrived */
 export function ssh2LogsIn(
   t: TestContext,
   port: number,

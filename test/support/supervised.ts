@@ -72,10 +72,10 @@ export async function startSupervised(
     nodes: () => childrenOf(running.child.pid as number).filter(isRunning),
     async kill(pids) {
       for (const pid of pids) process.kill(pid, 'SIGKILL');
-      await until('they are gone', () => !pids.some(isRunning));
+      await until('the killed nodes have ended', () => !pids.some(isRunning));
     },
     ready: (count) =>
-      until(`${count} nodes`, () => {
+      until(`${count} nodes are ready`, () => {
         const pids = supervised.nodes();
         const hasSaidSo = (pid: number) => new RegExp(`"message":"node started".*"pid":${pid}\\b`).test(running.stderr());
         return pids.length === count && pids.every(hasSaidSo);

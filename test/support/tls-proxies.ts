@@ -11,7 +11,7 @@ import { temporaryFolder } from './temp.ts';
 interface TlsProxy {
   /** The program that must be installed. */
   program: string;
-  /** @param isPlain whether it serves without TLS, so that a test can send raw bytes; only nginx and HAProxy support this */
+  /** @param isPlain whether the proxy serves without TLS, so that a test can send raw bytes; only nginx and HAProxy support this */
   start(t: TestContext, upstream: string, isPlain?: boolean): Promise<{ url: string; ca: string }>;
 }
 

@@ -146,7 +146,7 @@ test('the n-th retry waits n times retry_increase; if a retry succeeds, the deli
   assert.equal(new Set(requests.map(({ body }) => body.toString('utf8'))).size, 1, 'the same body each time');
 });
 
-test('several URLs: first the retries of the first one, then the next; the failing one is suspended for five minutes', async (t) => {
+test('of several URLs, the first is retried before the next is used; the failing URL is suspended for five minutes', async (t) => {
   const first = await startReceiver(t, { otherwise: { status: 500 } });
   const second = await startReceiver(t);
   const third = await startReceiver(t);
@@ -212,7 +212,7 @@ for (const [index, [expected, body, isDelivered]] of expectations.entries()) {
   });
 }
 
-test('an endless reply: its status decides without expected_response; with it, the delivery fails; memory stays bounded', async (t) => {
+test('for an endless reply, the status decides; with expected_response, the delivery fails; memory stays bounded', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { fault: 'endless' } });
   const server = await startServer(t, {
     event_handlers: {
@@ -229,7 +229,7 @@ test('an endless reply: its status decides without expected_response; with it, t
   assert.ok(process.memoryUsage().rss - before < 60 * 2 ** 20);
 });
 
-test('fail_after_errors: the handler stops with an event, and a reload restarts it at its position; others continue', async (t) => {
+test('fail_after_errors: the handler stops with an event, and a reload restarts it at its position; other handlers continue', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 200 }, { status: 500 }, { status: 500 }] });
   const healthy = await startReceiver(t);
   const handlers = {
@@ -255,7 +255,7 @@ test('fail_after_errors: the handler stops with an event, and a reload restarts 
   );
 });
 
-test('two handlers for all events whose deliveries fail do not cause each other endless events', async (t) => {
+test('if all deliveries fail, two handlers for all events do not cause each other endless events', async (t) => {
   const down = await startReceiver(t, { otherwise: { status: 500 } });
   const server = await startServer(t, {
     event_handlers: {
@@ -278,7 +278,7 @@ test('two handlers for all events whose deliveries fail do not cause each other 
   assert.ok(own.length > 0);
 });
 
-test('two healthy handlers for all events: each gets successes of the other, never its own; the events come to an end', async (t) => {
+test('of two handlers for all events, each gets events about deliveries of the other, never about its own; the events end', async (t) => {
   const first = await startReceiver(t);
   const second = await startReceiver(t);
   const server = await startServer(t, {

@@ -90,7 +90,7 @@ test('concurrent replays write separate files, and their records count as delive
   assert.equal(history.isDelivered('other', 'a', { segment: 1, offset: 10 }), false);
 });
 
-test('old files are removed, including those of replays; the current one stays', async (t) => {
+test('old files are removed, including those of replays; the current file stays', async (t) => {
   const { folder, options, clock } = setup(t);
   const replay = DeliveryLog.create(options);
   replay.append(record('r'));

@@ -37,7 +37,7 @@ async function startOn(
   return { service, client: new Client(service.listening()[0]?.url ?? '') };
 }
 
-test('batches take the waiting events and never wait for more', async (t) => {
+test('a batch has the events that wait, and never waits for more', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const server = await startServer(t, { event_handlers: { crm: handler(receiver.url, { batch_size: 5 }) } });
   await server.put('/home/0.txt', '0');
@@ -99,7 +99,7 @@ test('a hanging receiver delays neither requests nor other handlers', async (t) 
   assert.equal(await server.stop(), false, 'running work is aborted after shutdown_timeout');
 });
 
-test('after a restart each handler continues from its position: nothing lost, and nothing repeated after a clean stop', async (t) => {
+test('after a restart each handler continues from its position; after a clean stop, no event is lost or repeated', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t);
   const down = { event_handlers: { crm: handler('http://127.0.0.1:1/', { enabled: false }) } };

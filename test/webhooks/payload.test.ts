@@ -59,7 +59,7 @@ test('JSON has the events, the server, and extra_data as members, with variables
   assert.equal(body.size, '5');
 });
 
-test('SOAP: the body of one event with special characters of XML, byte for byte', () => {
+test('SOAP: an event with special characters of XML has exactly the expected body', () => {
   const made = payload({ http_content_type: 'soap', extra_data: { ticket: 'T-{id}', 'odd <name>\n': { deep: [[], { a: '' }] } } });
   const event = eventWith({ text: `a&b<c>"d"'e'\r\n\t\u0001\ud800]]>`, '1st': { xmlish: -0, yes: true, none: null }, list: [1, ['x']] });
   const peer = '<peer><address>192.0.2.1</address><port>4711</port><protocol>TCP</protocol><family>IPv4</family></peer>';
@@ -148,7 +148,7 @@ test('with any value, a JSON template gives JSON with the same string', () => {
   );
 });
 
-test('GET: no body; extra_data goes into the query', () => {
+test('a GET has no body, and extra_data goes into the query', () => {
   const made = payload({ request_method: 'get', extra_data: { id: '{id}', who: '{account.name}', n: 1 } });
   const { body, contentType, query } = made.render([{ event: eventWith({}), raw: Buffer.alloc(0) }]);
   assert.deepEqual([body, contentType], [undefined, undefined]);

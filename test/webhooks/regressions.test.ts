@@ -86,7 +86,7 @@ test('two reloads during one delivery neither repeat nor lose it; a removed hand
   );
 });
 
-test('waiting uploads, reloads and retries together: no position is stuck, no healthy back-end is skipped', {
+test('with waiting uploads, reloads and retries at once, no position is stuck, and no healthy back-end is skipped', {
   timeout: 60_000,
 }, async (t) => {
   const flaky: Answer[] = [{}, {}, { status: 500 }];

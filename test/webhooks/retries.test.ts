@@ -49,7 +49,7 @@ test('stored waits that are malformed are ignored', () => {
   assert.deepEqual([readWaiting(undefined), readWaiting({})], [[], []]);
 });
 
-test('a rate lets a burst pass, then one after the other, in order; a caller that gives up frees its place', async () => {
+test('a rate lets a burst of calls pass, then one call after the other, in order; a caller that gives up frees its place', async () => {
   const clock = new ManualClock();
   const limit = new RateLimit(clock, { requests: 2, seconds: 1, burst: 3 });
   const passed: number[] = [];
@@ -98,7 +98,7 @@ test('after a 429 with Retry-After a delivery waits, regardless of retry_count, 
   assert.deepEqual(await failedFor(server), []);
 });
 
-test('a 429 without Retry-After is a failure; for an upload that waits for its back-end, any 429 is', async (t) => {
+test('a 429 without Retry-After is a failure; for an upload that waits for its back-end, any 429 is a failure', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 429 } });
   const crm = { type: 'http', target: 40017, url: receiver.url };
   const server = await startServer(t, { event_handlers: { crm } });

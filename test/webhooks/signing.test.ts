@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts';
 
 const secrets = Array.from({ length: 2 }, () => `whsec_${randomBytes(24).toString('base64')}`);
 
-test('signatures are valid for the public library, for each of several secrets, on every attempt', async (t) => {
+test('the public library accepts the signatures, for each of several secrets, on every attempt', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
   const server = await startServer(t, {
     event_handlers: {

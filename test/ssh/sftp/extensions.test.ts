@@ -72,7 +72,7 @@ test('limits@openssh.com returns the limits, and they are exact', async (t) => {
   await client.close(await client.open('f', read));
 });
 
-test('lsetstat@openssh.com: times and mode, with the permission only; owners are not changed', async (t) => {
+test('lsetstat@openssh.com sets times and mode, with the permission only; owners are not changed', async (t) => {
   const session = extensionSession(t, {}, { permissions: { general: ['allow-list', 'allow-set-attributes'], rules: [] } });
   const { home, code, events } = session;
   writeFileSync(join(home, 'f'), 'content');
@@ -121,7 +121,7 @@ test('expand-path@openssh.com: `~` is the root, and nothing lies above it', asyn
   await assertOddArgumentsRefused(session, 'expand-path@openssh.com', 'path', (fields) => fields);
 });
 
-test('statvfs and fstatvfs: for folders, files and uploads; invisible items are refused', async (t) => {
+test('statvfs and fstatvfs work for folders, files and uploads; invisible items are refused', async (t) => {
   const rules = [{ expression: '/in/**', permissions: ['allow-write', 'allow-read'] as const }];
   const session = extensionSession(t, {}, { permissions: { general: [], rules } });
   const { client, home, ask, code } = session;
@@ -161,7 +161,7 @@ async function textOf(client: RawSftp, handle: Buffer): Promise<string> {
   return String((await client.read(handle, 0, 1000)) ?? '');
 }
 
-test('copy-data: any parts to any place; an early end is an error, and handles keep their positions', async (t) => {
+test('copy-data copies any part of a file to any offset; it is an error if the source ends before the part', async (t) => {
   const session = extensionSession(t);
   const { client, home, code, events } = session;
   const copy = (what: Copy) => code('copy-data', copyFields(what));
@@ -199,7 +199,7 @@ test('copy-data needs the permission to read the source, not only to write', asy
   assert.equal(await code('copy-data', copyFields({ from, to })), permissionDenied);
 });
 
-test('check-file: for handles and names, parts and blocks; unreadable files are refused', async (t) => {
+test('check-file hashes files by handle and by name, in parts and in blocks; unreadable files are refused', async (t) => {
   const session = extensionSession(t);
   const { client, home, ask, code } = session;
   writeFileSync(join(home, 'f'), 'x'.repeat(1000));

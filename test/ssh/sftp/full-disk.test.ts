@@ -22,7 +22,7 @@ async function told(replying: Promise<SftpReply>): Promise<Partial<SftpReply>> {
 
 const closing = (client: RawSftp, handle: Buffer) => told(client.ask(packetTypes.close, (fields) => fields.bytes(handle)));
 
-/** Sends six megabytes at once, and returns the first refused WRITE. */
+/** Sends six megabytes at once, and returns the first refusal of a WRITE. */
 async function writeTooMuch(client: RawSftp, handle: Buffer, from = 0): Promise<Partial<SftpReply> | undefined> {
   const piece = Buffer.alloc(60_000, 1);
   const writing = Array.from({ length: 100 }, (_, index) =>
@@ -39,7 +39,7 @@ async function writeTooMuch(client: RawSftp, handle: Buffer, from = 0): Promise<
   return replies.find((reply) => reply.kind !== 'status' || reply.code !== ok);
 }
 
-test('a full disk of files: WRITE and CLOSE fail with the reason, the old file is whole, no temporary file is left', async (t) => {
+test('if the disk of the files is full, WRITE and CLOSE fail with the reason, the old file stays, and no temporary file is left', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startSsh(t, { copy_on_resume_limit: 100_000 }, { group: { home_folder_path: disk } });
@@ -82,7 +82,7 @@ test('a full disk of files: WRITE and CLOSE fail with the reason, the old file i
   assert.deepEqual(readdirSync(disk).sort(), ['a', 'b', 'base']);
 });
 
-test('a full disk of the journal: no change without its event, reads work, and the service recovers', async (t) => {
+test('if the disk of the journal is full, nothing is changed without its event, reads work, and the service recovers', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startSsh(t, {}, { server: { data_folder_path: join(disk, 'data') } });

@@ -37,7 +37,7 @@ test('a file above the limit is resumed in place: others see it grow, and the ev
   assert.equal(await client.write(appending, 0, '!'), ok);
   assert.equal(await client.close(appending), ok);
   assert.equal(text('large'), `${old}, resumed!`);
-  // A file of exactly this size is copied, and one that is truncated on opening is replaced.
+  // A file of exactly the limit is copied, and a file that is truncated on opening is replaced.
   for (const [name, flags] of [
     ['small', write],
     ['large', write | create | truncate],
@@ -62,7 +62,7 @@ test('a file above the limit is resumed in place: others see it grow, and the ev
 });
 
 for (const partial of ['remove', 'keep'] as const) {
-  test(`an aborted upload keeps the written part, under its own name only (partial_uploads: ${partial})`, async (t) => {
+  test(`an aborted upload leaves the written part in the file, and under no other name (partial_uploads: ${partial})`, async (t) => {
     const { client, home, events, text, lose, served } = inPlaceSession(t, { partial_uploads: partial });
     const handle = await client.open('large', write);
     assert.equal(await client.write(handle, 0, 'MORE'), ok);
@@ -78,7 +78,7 @@ for (const partial of ['remove', 'keep'] as const) {
   });
 }
 
-test('an upload that is resumed after an abort becomes whole, with one event', async (t) => {
+test('an upload that is resumed after an abort becomes whole, and one event reports it', async (t) => {
   const first = inPlaceSession(t);
   const rest = ' and the rest of it';
   await first.client.write(await first.client.open('large', write), old.length, rest.slice(0, 5));

@@ -8,7 +8,7 @@ import { testSession } from '../../support/sftp-session.ts';
 const { ok, failure } = statusCodes;
 const { write, create, truncate } = openFlags;
 
-test('files that SFTP removes, replaces and renames onto go to the trash, which SFTP does not show', async (t) => {
+test('if SFTP removes, replaces or renames over a file, the file goes to the trash, which SFTP does not show', async (t) => {
   const { client, home, files, events } = testSession(t, {}, { trash: { days: 30 } });
   for (const name of ['file', 'replaced', 'onto', 'from', 'removed-open']) writeFileSync(join(home, name), `old ${name}`);
   mkdirSync(join(home, 'folder/full'), { recursive: true });

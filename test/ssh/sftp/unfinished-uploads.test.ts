@@ -11,7 +11,7 @@ import { testSession } from '../../support/sftp-session.ts';
 const { ok, noSuchFile, failure } = statusCodes;
 const writeNew = openFlags.write | openFlags.create | openFlags.truncate;
 
-test('RMDIR of a folder that contains only unfinished HTTP uploads removes it, and they end', async (t) => {
+test('RMDIR removes a folder that contains only unfinished HTTP uploads, and ends these uploads', async (t) => {
   const { client, home, environment, events } = testSession(t);
   const folder = join(home, 'in');
   mkdirSync(folder);

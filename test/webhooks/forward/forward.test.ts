@@ -57,7 +57,7 @@ test('files are sent by PUT in order, with digests and encoded paths; event 2020
   assert.ok(existsSync(join(server.home, 'two')), 'the sent file stays');
 });
 
-test('after sending, a file is deleted or moved, with an event; folders are created, and a taken name gets a number', async (t) => {
+test('a file that was sent is deleted or moved, with an event; folders are created, and a taken name gets a number', async (t) => {
   const receiver = await startReceiver(t);
   const gone = await startServer(t, forwarding({ url: `${rootOf(receiver)}{path}`, after: 'delete' }));
   await gone.put('/home/a', 'x');
@@ -141,7 +141,7 @@ test('failures are retried, including a 503 with Retry-After; a reply with anoth
   assert.deepEqual(await told(server, 20174), []);
 });
 
-test('outside the window nothing is sent; a file that replaces one that is being sent is sent, too, before it is deleted', async (t) => {
+test('outside the window nothing is sent; if a file is replaced while it is sent, the new file is sent, too, and then deleted', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const hour = new Date().getUTCHours();
   const text = (hours: number) => `${String((hours + 24) % 24).padStart(2, '0')}:30`;
@@ -212,7 +212,7 @@ test('a file that shrinks or changes while it is sent is reported; the target ge
   assert.ok(existsSync(join(home, 'shrinks')) && existsSync(join(home, 'changes')), 'unsent files stay');
 });
 
-test('a replay sends files from their new place, and reports a missing one; records have path, size and digest', async (t) => {
+test('a replay sends files from their new place, and reports a missing file; records have path, size and digest', async (t) => {
   const receiver = await startReceiver(t);
   const { server, console } = await startConsole(t, forwarding({ url: `${rootOf(receiver)}{path}`, after: 'move:/sent/{path}' }));
   await server.put('/home/a', 'one');

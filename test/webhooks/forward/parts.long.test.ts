@@ -75,6 +75,6 @@ test('S3: a file that changes while its parts are sent does not become an object
   await until('the change is reported', async () => (await failures(server)).length === 1);
   assert.match((await failures(server))[0] ?? '', /not sent: it changed while it was sent/);
   assert.equal(storage.objects.size, 0);
-  assert.equal(storage.uploads.size, 0, 'its parts are abandoned');
+  assert.equal(storage.uploads.size, 0, 'the parts of the file are abandoned');
   assert.equal((await server.eventIds()).includes(20202), false);
 });

@@ -30,7 +30,7 @@ const untilTold = (server: TestServer, id: number, count = 1) =>
 
 const keys = { access_key_id: s3Keys.accessKeyId, secret_access_key: s3Keys.secretAccessKey };
 
-test('S3: small files are sent in one request, large ones in parts, all signed; a refusal is reported in its own words', async (t) => {
+test('S3: small files are sent in one request, large ones in parts, all signed; a refusal is reported in the words of the storage', async (t) => {
   const storage = await startStorage(t, 'eu-north-1');
   const out = { type: 'forward', url: 's3://bucket/in/{account.name}/{path}', endpoint: storage.endpoint, region: 'eu-north-1', ...keys };
   const server = await startServer(t, { event_handlers: { out, wrong: { ...out, secret_access_key: 'not-the-right-key' } } });
@@ -85,7 +85,7 @@ test('S3: the storage of the tests accepts signatures of rclone, and refuses ano
   assert.equal(storage.objects.size, 0);
 });
 
-/** Returns a public key in the format of known hosts. @param path of the private key */
+/** Returns a public key in the format of known hosts. @param path path of the private key */
 function keyLine(path: string): string {
   writeFileSync(`${path}.openssh`, readHostKey(path).text);
   return publicKey(`${path}.openssh`);
