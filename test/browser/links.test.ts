@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assertAccessible, browserTest, drop, openBrowser, openFolder } from '../support/browser.ts';
 import { makeLink } from '../support/links.ts';
+import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -35,6 +36,38 @@ browserTest('the visitor of a link downloads a file and browses a folder, on a p
     await page.getByRole('link', { name: 'report.txt' }).waitFor();
     assert.deepEqual(await page.context().cookies(), [], 'no cookies');
   }
+});
+
+browserTest('the page of a link to a picture shows the picture within its card, and times of the visitor', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'plan.png'), plainPng(1600, 1200, [20, 90, 160]));
+  mkdirSync(join(server.home, 'in'));
+  const picture = await makeLink(server, { path: '/plan.png' });
+  for (const viewport of [
+    { width: 320, height: 640 },
+    { width: 1280, height: 800 },
+  ]) {
+    const page = await openBrowser(t, { viewport, timezoneId: 'Asia/Tokyo' });
+    await page.goto(picture.url);
+    await page.locator('main time').waitFor();
+    assert.doesNotMatch(await page.locator('main').innerText(), /UTC/);
+    const image = page.getByRole('img', { name: 'plan.png' });
+    await image.scrollIntoViewIfNeeded();
+    await image.evaluate((element) => (element as unknown as { decode(): Promise<void> }).decode());
+    const box = await image.boundingBox();
+    assert.ok(box && box.width > 200 && box.x + box.width < viewport.width, `within ${viewport.width} px`);
+    await assertAccessible(page, 'a link to a picture');
+  }
+  const drop = await makeLink(server, { path: '/in', kind: 'drop' });
+  const page = await openBrowser(t, { timezoneId: 'Asia/Tokyo' });
+  await page.goto(drop.url);
+  await page
+    .locator('#tools input[type=file]')
+    .first()
+    .setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') });
+  await page.getByRole('link', { name: 'Receipt' }).click();
+  await page.getByText(/Arrived .*GMT\+9/).waitFor();
+  await page.getByText(/works until .*, \d\d:\d\d at the latest/).waitFor();
 });
 
 browserTest('a supplier drops three files, one of them large, and reads the receipt; without scripts, one file is dropped', async (t) => {

@@ -146,9 +146,9 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** Renders a time in UTC, which the page's script replaces with local time. */
-export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number): Html {
-  return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
+/** Renders a time in UTC, which the page's script replaces with local time. @param isExact whether that has seconds and the time zone */
+export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number, isExact = false): Html {
+  return html`<span data-time="${Math.floor(timeMs / 1000)}"${isExact && html` data-exact`}>${language.date(timeMs)} UTC</span>`;
 }
 
 /** Renders a text that contains a time. The page's script replaces the time, which is in place of `{date}`, with local time. */

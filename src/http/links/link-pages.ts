@@ -1,23 +1,30 @@
 import type { Entry } from '../../files/entry.ts';
 import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses, inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
+import { factsHtml, phraseWithTime } from '../html/account-page.ts';
 import { makePageContext, pageReply } from '../html/page-replies.ts';
 import { tools } from '../html/pages/listing/listing-tools.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import { type Reply, uncached } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
-/** Renders the information about a link for its visitor: the creator, the note, the expiry, and the number of downloads left. */
-export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false): Html {
+/**
+ * Renders the information about a link for its visitor: the creator, the note, the expiry, and the number of downloads left.
+ *
+ * @param more the button that downloads everything
+ * @param size the size of a single file
+ */
+export function aboutLink(context: PageContext, { link }: Visit, more: Html | false = false, size: string | false = false): Html {
+  const { language } = context;
   const isDrop = link.link?.kind === 'drop';
   const { maximumDownloads } = link.link ?? {};
-  const left = maximumDownloads === undefined ? undefined : Math.max(0, maximumDownloads - (link.downloads ?? 0));
-  const until = language.text(isDrop ? 'openUntil' : 'availableUntil', { date: language.date(link.expiresMs) });
+  const left = maximumDownloads !== undefined && Math.max(0, maximumDownloads - (link.downloads ?? 0));
+  const until = phraseWithTime(context, isDrop ? 'openUntil' : 'availableUntil', link.expiresMs);
   return html`<div class="about">
-${!isDrop && html`<p>${language.text('sender', { name: link.account.name })}</p>`}
+${!isDrop && html`<p>${factsHtml([size, language.text('sender', { name: link.account.name })])}</p>`}
 ${link.name !== '' && html`<blockquote dir="auto">${link.name}</blockquote>`}
-<p class="hint">${until}${left !== undefined && html` &middot; ${language.text('downloadsLeft', { count: left })}`}</p>
 ${more}
+<p class="hint">${factsHtml([until, left !== false && language.text('downloadsLeft', { count: left })])}</p>
 </div>`;
 }
 
@@ -26,14 +33,14 @@ export function filePage(exchange: Exchange, visit: Visit, entry: Entry): Reply 
   const context = makePageContext(exchange);
   const { language } = context;
   const url = encodeURIComponent(entry.name);
-  const body = html`<main class="card roomy link" id="main">
+  const button = html`<p><a class="button primary" href="./${url}" download>${icon('download')}${language.text('download')}</a></p>`;
+  const body = html`<div id="notices" aria-live="polite"></div>
+<main class="card roomy" id="main">
 <h1><span class="i ${fileIconClasses(entry.name)}">${bdi(entry.name)}</span></h1>
-<p class="hint">${language.size(entry.sizeBytes)}</p>
-${aboutLink(context, visit)}
-<p><a class="button primary" href="./${url}" download>${icon('download')}${language.text('download')}</a></p>
-${visit.link.link?.maximumDownloads === undefined && preview(entry.name, `./${url}?inline`)}
+<div id="members" tabindex="-1">${aboutLink(context, visit, button, language.size(entry.sizeBytes))}
+${visit.link.link?.maximumDownloads === undefined && preview(entry.name, `./${url}?inline`)}</div>
 </main>`;
-  return pageReply(context, 200, { title: entry.name, body });
+  return pageReply(context, 200, { title: entry.name, body, hasScript: true });
 }
 
 /** Renders the button that downloads the whole folder as one archive. */

@@ -2,6 +2,7 @@ import type { ServiceEvent } from '../../events/event.ts';
 import { preferredType } from '../../lib/headers/accept-header.ts';
 import { bdi, type Html, html } from '../../lib/html.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import { phraseWithTime, timeHtml } from '../html/account-page.ts';
 import { makePageContext, pageReply } from '../html/page-replies.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
@@ -87,19 +88,21 @@ function receiptPage(
 <ol class="receipt">
 ${files.map((file) => receiptItem(context, file))}
 </ol>
-<p class="hint">${language.text('receiptHint', { date: language.date(link.expiresMs) })}${files.some(({ target }) => numberedName.test(target)) && html` ${language.text('receiptNumbered')}`}${isHeld && html` ${language.text('receiptHeld')}`}</p>
+<p class="hint">${phraseWithTime(context, 'receiptHint', link.expiresMs)}${files.some(({ target }) => numberedName.test(target)) && html` ${language.text('receiptNumbered')}`}${isHeld && html` ${language.text('receiptHeld')}`}</p>
 <p class="row"><a class="button" href="${urlAs('text')}">${language.text('asText')}</a> <a class="button" href="${urlAs('json')}">${language.text('asJson')}</a></p>`;
-  const body = html`<main class="card roomy" id="main">
+  const body = html`<div id="notices" aria-live="polite"></div>
+<main class="card roomy" id="main">
 <h1>${language.text('receipt')}</h1>
-${files.length > 0 ? found : html`<p>${language.text(isHeld ? 'receiptHeld' : 'receiptNone')}</p>`}
-<p><a class="button primary" href="${urlOf(linked?.root ?? ('/' as VirtualPath), true)}">${language.text('sendMore')}</a></p>
+<div id="members" tabindex="-1">${files.length > 0 ? found : html`<p>${language.text(isHeld ? 'receiptHeld' : 'receiptNone')}</p>`}
+<p><a class="button primary" href="${urlOf(linked?.root ?? ('/' as VirtualPath), true)}">${language.text('sendMore')}</a></p></div>
 </main>`;
-  return pageReply(context, 200, { title: language.text('receipt'), body });
+  return pageReply(context, 200, { title: language.text('receipt'), body, hasScript: true });
 }
 
-function receiptItem({ language }: PageContext, file: ReceivedFile): Html {
+function receiptItem(context: PageContext, file: ReceivedFile): Html {
+  const { language } = context;
   return html`<li><strong>${bdi(file.target)}</strong>
-<span class="hint">${language.size(file.size)}${file.size >= 1000 && html` (${language.bytes(file.size)})`} &middot; ${language.text('arrived')} <time datetime="${new Date(file.time * 1000).toISOString()}">${language.date(file.time * 1000)} UTC</time></span>
+<span class="hint">${language.size(file.size)}${file.size >= 1000 && html` (${language.bytes(file.size)})`} &middot; ${language.text('arrived')} ${timeHtml(context, file.time * 1000, true)}</span>
 <span class="hint">${language.text('checksum')} <code>${hexDigest(file)}</code></span></li>
 `;
 }

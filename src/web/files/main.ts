@@ -1,5 +1,6 @@
 import { elementTime, growsOlder, showDate, showDateInPhrase, wholeTime } from '../shared/dates.ts';
 import { byId, make, makeButton } from '../shared/dom.ts';
+import { formatTag } from '../shared/locale.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
@@ -153,6 +154,12 @@ function startQuestions(): void {
   );
 }
 
+/** Shows a time of a receipt, which readers may print: with seconds and the time zone, and never as "today". */
+function showExactDate(place: HTMLElement): void {
+  const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'long' });
+  place.replaceChildren(make('time', whole.format(elementTime(place))));
+}
+
 const minuteMs = 60_000;
 
 let growingOlder: ReturnType<typeof setInterval> | undefined;
@@ -211,7 +218,8 @@ function startFolder(): void {
     forgetRows();
     renewBy(renewPage);
   }
-  for (const place of document.querySelectorAll<HTMLElement>('main span[data-time]')) showDateInPhrase(place);
+  for (const place of document.querySelectorAll<HTMLElement>('main span[data-time]'))
+    (place.dataset.exact === undefined ? showDateInPhrase : showExactDate)(place);
   // The page has no list if the account may not list the folder.
   if (document.getElementById('list')) startListing();
   startSearchPage();
