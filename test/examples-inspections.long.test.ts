@@ -132,7 +132,7 @@ async function startIcap(t: TestContext, clamdUrl: string): Promise<string> {
   return `icap://127.0.0.1:${port}/virus_scan`;
 }
 
-test('ICAP: c-icap accepts and refuses through the bridge; no reply, one that alters the file and an early one are failures', async (t) => {
+test('ICAP: c-icap accepts and refuses through the bridge; a missing, an altering and an early reply are failures', async (t) => {
   if (!hasProgram(t, 'clamd') || !hasProgram(t, 'c-icap')) return;
   if (!hasPackage(t, 'libc-icap-mod-virus-scan', '/etc/c-icap/virus_scan.conf')) return;
   const clamd = await startClamd(t);

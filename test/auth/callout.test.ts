@@ -282,7 +282,7 @@ test('cache_seconds keeps acceptances but never refusals; without it, every Basi
   assert.equal(remote.asked.length, 6);
   const session = { ...json, authorization: `session ${await uncached.login('zoe', 'right')}` };
   for (let round = 0; round < 3; round++) await uncached.get('/home/', { user: null, headers: session });
-  assert.equal(remote.asked.length, 7, 'sessions do not ask again');
+  assert.equal(remote.asked.length, 7, 'requests of a session do not ask the endpoint again');
 });
 
 test('connections to the endpoint are reused: 20 requests, four at a time, need at most five', async (t) => {

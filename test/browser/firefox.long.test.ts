@@ -58,7 +58,7 @@ interface Inside {
   _connection: { toImpl: (browser: Browser) => { _browserSession: { send: (method: string, parameters: unknown) => Promise<unknown> } } };
 }
 
-/** Lets Playwright no longer send `command`, which it sends for every new context: the extended support release does not know it. */
+/** Stops Playwright from sending `command` for every new context, because the extended support release does not know it. */
 function leaveOut(browser: Browser, command: string): void {
   const session = (browser as unknown as Inside)._connection.toImpl(browser)._browserSession;
   const { send } = session;

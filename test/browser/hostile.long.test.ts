@@ -85,7 +85,7 @@ browserTest('stored pages and pictures with scripts are downloaded, never shown 
   assert.ok(!readdirSync(server.home).includes('stolen'));
 });
 
-browserTest('a foreign page can neither frame the service nor send it forms or requests', async (t) => {
+browserTest('a foreign page can neither frame the service nor change anything by a form or a request', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'keep.txt'), 'x');
   const page = await openFolder(t, server, { expectedErrors: /frame|refused|CORS|ERR_|400/i });

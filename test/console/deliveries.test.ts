@@ -177,7 +177,7 @@ test('a dry run shows each request as it would be sent now, and its differences 
   assert.equal((await server.events()).filter(({ id }) => id === '20191').length, 0);
 });
 
-test('replays with other URLs or unknown members are refused, and those of viewers and other origins; one is cancelled', async (t) => {
+test('replays with other URLs or unknown members, by viewers or from other origins are refused; a running one is cancelled', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}, {}], otherwise: { fault: 'hang' } });
   const { server, console } = await startConsole(t, { event_handlers: { crm: handler(receiver.url) } });
   for (let index = 0; index < 3; index++) await server.put(`/home/${index}.txt`, 'x');

@@ -15,7 +15,7 @@ import { randomFrom } from '../support/random.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** The replies so far, which must hold after every crash. */
+/** The changes that replies have confirmed so far. They must survive every crash. */
 class Promised {
   /** Virtual paths of small files whose upload was answered. */
   readonly uploads: string[] = [];

@@ -36,7 +36,7 @@ interface Planted {
   events(): Promise<ServiceEvent[]>;
 }
 
-/** Events of beginnings, sessions and logins, on which no change depends. */
+/** Events of beginnings, sessions and logins, which the tests ignore. */
 const quiet = new Set([40021, 30043, 40061, 40062, 40063, 20137, 30011, 30012, 30014, 30015, 40007, 30019, 30020, 20156]);
 
 async function startPlanted(t: TestContext, config: TestConfig = {}, folder = temporaryFolder(t)): Promise<Planted> {

@@ -20,7 +20,7 @@ test('a large file that is removed stays open until another thread closes it, wh
       action();
       return openBelow(folder);
     });
-    assert.deepEqual(result, ['a (deleted)'], 'so the action had nothing to free');
+    assert.deepEqual(result, ['a (deleted)'], 'the action frees no space, because the file is still open');
     assert.ok(freed);
     await freed;
     assert.deepEqual(openBelow(folder), []);

@@ -153,7 +153,7 @@ test('digests with an unknown algorithm of any name are ignored', () => {
     assert.deepEqual(parseExpectedDigests({ 'content-digest': `${name}=:AAAA:` }), [], name);
 });
 
-test('the time to read a header grows at most linearly with its length', () => {
+test('hostile headers of 300,000 characters are read or refused within seconds', () => {
   const many = 300_000;
   const tabs = '\t'.repeat(many);
   const texts = [

@@ -10,7 +10,7 @@ import { testFiles } from '../support/sftp-session.ts';
 
 const place = fc.nat(60);
 
-test('extents: written and unwritten parts are known', (t) =>
+test('extents: the gaps in a range are exactly its bytes that were not written', (t) =>
   fuzz(
     t,
     fc.array(fc.record({ start: place, length: fc.nat(20), isCut: fc.boolean() }), { maxLength: 20 }),

@@ -46,7 +46,7 @@ const target = fc
   )
   .map((parts) => parts.join(''));
 
-/** Returns the virtual path of a target; undefined if the target is refused or is not a file. */
+/** Returns the virtual path of a target; undefined if the target is refused or names no file or folder. */
 function memberOf(raw: string): VirtualPath | undefined {
   const parsed = orRefused(() => parseRequestTarget(raw));
   return parsed?.kind === 'member' ? parsed.path : undefined;
