@@ -38,7 +38,7 @@ browserTest('the visitor of a link downloads a file and browses a folder, on a p
   }
 });
 
-browserTest('the page of a link to a picture keeps it within the window; pages of links show times in the time zone of the visitor', async (t) => {
+browserTest('pages of links keep a picture within the window, and show times in the time zone of the visitor', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'plan.png'), plainPng(1600, 1200, [20, 90, 160]));
   mkdirSync(join(server.home, 'in'));
