@@ -99,7 +99,7 @@ test('forms can move and copy, too', async (t) => {
   assert.deepEqual(readdirSync(join(server.home, 'd')).sort(), ['a', 'b']);
 });
 
-test('a client that accepts lines gets one after each target; if the client leaves, the work continues', async (t) => {
+test('a client that accepts lines gets one line after each target; if the client leaves, the work continues', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   const names = Array.from({ length: 40 }, (_, index) => `f${index}`);

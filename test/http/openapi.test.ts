@@ -20,7 +20,7 @@ const html = { accept: 'text/html' };
 const asJson = { 'content-type': 'application/json', ...json };
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 const foreign = { origin: 'https://evil.example' };
-/** Tested below, because each needs a folder or a disk of its own. */
+/** Statuses that the tests below cause, because each needs a folder or a disk of its own. */
 const producedBelow = ['delete /home/{folder}/ 422', 'delete /home/{file} 507', 'delete /home/{folder}/ 507', 'put /home/{folder}/ 507'];
 
 test('the description is valid OpenAPI 3.0.3, and all its references exist', async (t) => {

@@ -23,7 +23,7 @@ test('input that two parsers might read differently is refused, and no request b
   assert.equal((await server.eventIds()).includes(40003), false);
 });
 
-test('Transfer-Encoding in HTTP/1.0 is 400, and the connection ends, at each service', async (t) => {
+test('Transfer-Encoding in HTTP/1.0 gets 400, and the connection ends, at each service', async (t) => {
   const { server, console } = await startConsole(t, { services: { monitor: { type: 'monitor', port: 0 } } });
   const monitor = new Client(server.service.listening().find(({ uuid }) => uuid === 'monitor')?.url ?? '');
   for (const [client, target] of [

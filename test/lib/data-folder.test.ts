@@ -149,7 +149,7 @@ function registerTests(): void {
     assert.deepEqual(readdirSync(folder), ['form']);
   });
 
-  test('of six processes that start together, exactly one gets the folder, also after a dead process', { timeout: 60_000 }, async (t) => {
+  test('of six processes that start together, exactly one gets the folder, even with an old lock', { timeout: 60_000 }, async (t) => {
     const base = temporaryFolder(t);
     for (let round = 0; round < 2; round++) {
       const folder = join(base, String(round));

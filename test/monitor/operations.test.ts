@@ -55,7 +55,7 @@ test('the dashboard and the alert rules name only existing metrics, and the docu
   );
 });
 
-test('promtool accepts the alert rules and the configuration of Prometheus of Prometheus', (t) => {
+test('promtool accepts the alert rules and the configuration of Prometheus', (t) => {
   if (!hasProgram(t, 'promtool')) return;
   for (const args of [
     ['check', 'rules', 'alerts.yaml'],

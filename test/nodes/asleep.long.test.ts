@@ -98,7 +98,7 @@ const ways: Record<string, Way> = {
 /** Events during the sleep: the client of the sleeping node goes on or is gone, or the client of the other node breaks off. */
 const fates = ['its client goes on', 'its client is gone', 'the other client breaks off'] as const;
 
-test('a node that slept while another one continued its uploads does not touch them when it wakes', {
+test('if another node continues the uploads of a sleeping node, the sleeping node does not change them when it wakes', {
   timeout: 120_000,
 }, async (t) => {
   const begun = await startTwo(t);

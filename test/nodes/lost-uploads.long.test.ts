@@ -29,7 +29,7 @@ const append = (offset: number, isLast: boolean) => ({
   'content-type': 'application/partial-upload',
 });
 
-test('unfinished uploads that an emptied Redis lost are ended, each with one event; finished ones have no second event', {
+test('unfinished uploads that an emptied Redis lost are ended, each with one event; finished uploads get no second event', {
   timeout: 120_000,
 }, async (t) => {
   const begun = await startNodesOnRedis(t, 3, {});
@@ -93,7 +93,7 @@ test('an upload whose record is lost during its creation does not exist: its cli
   (await begin()).release();
 });
 
-test('if Redis lost an upload between its rename and its event, the event of the file is emitted', { timeout: 120_000 }, async (t) => {
+test('if Redis loses an upload after the file was renamed, but before its event, the event is emitted', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const folder = temporaryFolder(t);

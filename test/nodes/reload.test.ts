@@ -29,7 +29,7 @@ function makeLarge({ folder }: Nodes): void {
   truncateSync(join(folder, 'home', 'large'), largeBytes);
 }
 
-test('an account that is disabled at one of two nodes loses its sessions at both, and cannot use new ones at that node', async (t) => {
+test('an account that is disabled at one of two nodes loses its sessions at both, and new sessions are refused at that node', async (t) => {
   const accounts = { bob: { password: await cheapHash(testPassword) } };
   const started = await startNodesOnRedis(t, 2, { accounts });
   if (!started) return;

@@ -24,7 +24,7 @@ mount -t nfsd nfsd /proc/fs/nfsd
 exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check 127.0.0.1:/mnt/export
 rpc.nfsd -N 3 4
 rpc.mountd -N 3
-# Different versions of the protocol make them two clients to the server.
+# The mounts use different versions of the protocol, so that the server treats them as two clients.
 mount -t nfs4 -o vers=4.1,nosharecache,${options} 127.0.0.1:/ /mnt/here
 mount -t nfs4 -o vers=4.2,nosharecache,${options} 127.0.0.1:/ /mnt/there
 export TMPDIR=/mnt/tmp HOME=/mnt/tmp SVC_ALLOW_ROOT=1 SVC_ROOT='${process.env.SVC_ROOT ?? ''}'
@@ -37,7 +37,7 @@ halt -f
  * Runs a test file on NFS, in User Mode Linux (a Linux kernel as a process), because most machines and containers forbid NFS mounts. The
  * environment there has SVC_SHARED_FOLDERS: two mounts of one export by two clients.
  *
- * @param options of the mounts
+ * @param options mount options, separated by commas
  */
 async function runOnNfs(t: TestContext, testFile: string, options: string): Promise<ProgramEnd> {
   const folder = temporaryFolder(t);

@@ -35,7 +35,7 @@ test('if the supervisor is killed, its nodes end, too, and the next start remove
   const uploads = Array.from({ length: 4 }, (_, index) =>
     svc.put(`/home/f${index}`, Buffer.alloc(5_000_000, 'u'), within(session)).catch(() => undefined),
   );
-  await until('uploads run', () => readdirSync(svc.home).some(isTemporaryName));
+  await until('an upload has begun', () => readdirSync(svc.home).some(isTemporaryName));
   svc.running.child.kill('SIGKILL');
   await until('the nodes are gone', () => !pids.some(isRunning));
   const stored = (await Promise.all(uploads)).flatMap((reply, index) => (reply?.status === 201 ? [`f${index}`] : []));

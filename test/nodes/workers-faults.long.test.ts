@@ -82,7 +82,7 @@ test('one console ends sessions in all nodes, and its reload reaches each node o
   assert.deepEqual((await console.send('DELETE', '/api/sessions?account=alice', asOperator)).json(), { removed: 1 });
   assert.deepEqual([...(await statuses())], [401]);
   const changed = (await console.get('/api/configuration/changes', asOperator)).json<{ changes: unknown[] }>();
-  assert.deepEqual(changed.changes, [], 'the share of a limit that each node gets is not a change');
+  assert.deepEqual(changed.changes, [], 'that each node gets only a share of a limit is not shown as a change');
   await svc.configure({ services: { web: { type: 'http', port: 0, headers: { 'x-reloaded': 'yes' } }, console: services.console } });
   const reload = (await console.send('POST', '/api/configuration/reload', asOperator)).json<{ changes: string[]; nodes: object[] }>();
   assert.deepEqual([reload.changes, reload.nodes.length], [['services.web.headers'], 2]);

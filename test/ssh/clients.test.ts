@@ -136,7 +136,7 @@ test('lftp mirrors a folder to the server and back', async (t) => {
   assert.equal(digestTree(join(server.home, 'up')).a, undefined);
 });
 
-test('rclone and lftp, the latter with temporary names, treat a held upload as done, and the released file has its original time', async (t) => {
+test('rclone, and lftp with temporary names, treat a held upload as done; the released file has its original time', async (t) => {
   if (!hasProgram(t, 'rclone') || !hasProgram(t, 'lftp') || !hasProgram(t, 'ssh')) return;
   const inspector = await startInspector(t);
   inspector.decide = () => ({ status: 202 });

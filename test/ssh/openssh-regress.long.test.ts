@@ -117,7 +117,7 @@ const rights: Record<string, string[]> = {
   'allow-rename': ['rename'],
 };
 
-test('the tests of OpenSSH for permissions pass, except those for symbolic and hard links and for requests that share a permission', async (t) => {
+test('the tests of OpenSSH for permissions pass, except those for links and for requests that share a permission', async (t) => {
   if (!hasRegressScripts(t)) return;
   const permissions: Record<string, string[]> = {};
   const allow = (options: string, isAllowed: (right: string, requests: readonly string[]) => boolean) => {

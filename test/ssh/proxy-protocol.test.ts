@@ -63,7 +63,7 @@ async function addressAfter(
   return session?.address;
 }
 
-test('behind HAProxy: only the guessing client is banned, clients with a PROXY header cannot log in, health checks do not count', async (t) => {
+test('behind HAProxy, only the guessing client is banned, a PROXY header of a client is refused, health checks do not count', async (t) => {
   if (!hasProgram(t, 'haproxy')) return;
   const security = { security_policy: { ban_after_failures: 2, ban_seconds: 60 } };
   const server = await startSsh(t, { proxy_protocol: true, login_grace_time: 2 }, { server: security });

@@ -74,7 +74,7 @@ test('if the channel ends before CLOSE, the upload is lost, too', async (t) => {
   );
 });
 
-test('partial uploads are kept if configured, up to the first gap', async (t) => {
+test('with partial_uploads: keep, an unfinished upload is kept up to its first gap', async (t) => {
   const { client, home, events, served } = testSession(t, { partial_uploads: 'keep' });
   const handle = await client.open('f', write | create | truncate);
   await client.write(handle, 0, 'begin');
@@ -135,7 +135,7 @@ test('OPEN: each flag has its effect, or is refused where it does not fit', asyn
   assert.equal(readFileSync(join(home, 'old'), 'utf8'), '');
 });
 
-test('the session of an upload sees its content, other sessions see the old file', async (t) => {
+test('the session that uploads a file sees the new content, and other sessions see the old file', async (t) => {
   const own = testSession(t);
   const other = testSession(t, {}, {}, own);
   writeFileSync(join(own.home, 'f'), 'old');

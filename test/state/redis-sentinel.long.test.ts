@@ -17,7 +17,7 @@ async function begin(t: TestContext): Promise<SentinelGroup | undefined> {
 
 const policy = () => ({ ban_after_failures: 1, ban_seconds: 60, ban_window_seconds: 60 });
 
-test('if the primary is killed, the replica gets the logouts, bans and events that it lacks from the nodes', async (t) => {
+test('if the primary is killed, the nodes send the replica the logouts, bans and events that it lacks', async (t) => {
   const group = await begin(t);
   if (!group) return;
   const { primary, replica } = group;
@@ -79,7 +79,7 @@ test('a manual failover is followed; Sentinels that are dead, silent, or do not 
   assert.ok(await sessionsOn(t, late).find(id));
   third.resume();
   for (const sentinel of [second, third]) await sentinel.kill();
-  // Longer than the interval at which the Sentinels are asked.
+  // Nodes ask the Sentinels at an interval that is shorter than this pause.
   await new Promise((resolve) => setTimeout(resolve, 5500));
   assert.ok(await sessions.find(id), 'a primary that answers is kept although no Sentinel names it');
 });

@@ -105,7 +105,7 @@ test('two nodes share sessions, bans and suspensions; each time-out is reported 
   assert.deepEqual(await otherHealth.available(['http://a/', 'http://b/']), ['http://b/']);
 });
 
-test('installations with different prefixes are separate; all keys except `marker`, `run` and `form` expire, and none contains a secret', async (t) => {
+test('installations with different prefixes are separate; all keys but `marker`, `run` and `form` expire; none has a secret', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const other = await linkTo(t, opened.redis.url, { prefix: 'other' });

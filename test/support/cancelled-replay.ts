@@ -27,7 +27,7 @@ export async function cancelWhileSending(t: TestContext, events: number): Promis
   const { id } = (await console.post('/api/replays', request, asOperator)).json<{ id: string }>();
   const hasBegun = async () => receiver.requests.length === answered + atOnce && (await job()).delivered === answered;
   while ((await job()).total === null) await sleep(50);
-  await until('some are delivered, and others wait for their answers', hasBegun);
+  await until('some events are delivered, and others wait for the answers of the receiver', hasBegun);
   const running = await job();
   assert.deepEqual([running.state, running.total, running.failed], ['running', events, 0]);
   assert.equal((await console.send('DELETE', `/api/replays/${id}`, asOperator)).status, 204);

@@ -2,7 +2,7 @@ import { randomBytes, scryptSync } from 'node:crypto';
 import type { Client, TestReply, TestRequest } from './client.ts';
 import { testPassword } from './secrets.ts';
 
-/** Returns a request with Basic authentication. Its forwarded header, as from a proxy on this machine, has the client's address. */
+/** Returns a request with Basic authentication. A header gives the client's address, as a proxy on this machine would. */
 export function from(address: string, user: string, more: TestRequest = {}): TestRequest {
   return { ...more, user, headers: { accept: 'application/json', 'x-forwarded-for': address, ...more.headers } };
 }

@@ -1,6 +1,6 @@
 // The hostile clients of the load test, in a separate process, so that they take no time from the measured clients:
 //   node hostile-load.mjs '{"port": …, "https": "https://…", "ca": "…", "session": "…", "httpsSession": "…", "scale": 1}'
-// Prints "standing" when all connections are open. When standard input ends, it prints a line of JSON with its counts.
+// Prints "standing" when all connections are open, and a line of JSON with counts of the attacks when standard input ends.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRaw } from './http2-raw.mjs';

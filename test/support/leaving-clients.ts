@@ -169,7 +169,7 @@ async function openUploads(server: TestServer): Promise<number> {
 async function assertNothingIsLeft(server: TestServer, what: string): Promise<void> {
   const left = () => openBelow(server.home).concat(readdirSync(server.home).filter((name) => name.startsWith('.svc-')));
   await until(`${what}: nothing is left`, () => left().length === 0).catch(() => assert.deepEqual(left(), [], what));
-  await until(`${what}: every upload has its end`, async () => (await openUploads(server)) === 0);
+  await until(`${what}: every upload that began has an event of its end`, async () => (await openUploads(server)) === 0);
 }
 
 /**

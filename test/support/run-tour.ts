@@ -110,7 +110,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
     output = '';
     const isServer = command.endsWith('&');
     const real = withPorts(command);
-    // In the first tour, a command misspells an option on purpose. Its port is not changed.
+    // In the first tour, one command misspells an option on purpose. The port in this command is not changed.
     const typed = command.includes('prot: 8080') ? command : real;
     shell.stdin.write(`${typed}\n${isServer ? '' : `echo "done ${index}"\n`}`);
     if (isServer && expected.trim() === '') {

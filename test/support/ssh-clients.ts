@@ -8,7 +8,7 @@ import { hasProgram } from './requires.ts';
 import type { SshTestServer } from './ssh.ts';
 import { tree } from './tree.ts';
 
-/** Content of a file for which every client needs several requests. */
+/** Content of a file that is too large for one request of any client. */
 export const large = randomBytes(300_000).toString('hex');
 
 /** Returns the tree below a folder. Large contents are replaced by their SHA-256. */
@@ -91,8 +91,8 @@ export async function rcloneInfo(server: SshTestServer, ...checks: string[]): Pr
 }
 
 /**
- * The expected result of `rcloneInfo` for the lengths and the normalisation of names, and for streams. With `--all`, rclone lists the
- * characters that no name can contain before this text.
+ * The expected result of `rcloneInfo` for the lengths and the normalisation of names, and for streams. With `--all`, rclone precedes this
+ * text by a list of the characters that no name can contain.
  */
 export const namesAndStreams = `maxFileLength = 255 // for 1 byte unicode characters
 maxFileLength = 127 // for 2 byte unicode characters

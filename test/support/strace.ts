@@ -10,7 +10,7 @@ export interface SystemCall {
 }
 
 /**
- * Reads a log of strace. A call takes two lines if another thread makes a call before it ends.
+ * Reads a log of strace. If another thread makes a call before a call ends, the unfinished call takes two lines.
  *
  * @throws Error if a string was cut, because `-s` was too small
  */

@@ -14,7 +14,7 @@ import { WatchedRequest } from '../../support/watched-request.ts';
  * that a test covers. The draft is that of 15 July 2026 (interop version 9, shortly after -12), with the digests of RFC 9530.
  */
 
-// MUSTs: 104 has `Location`, and `Upload-Limit` where there is one (Creation); all replies to one request have one `Location`
+// MUSTs: a 104 has `Location`, and `Upload-Limit` if there is one (Creation); all replies to one request have one `Location`
 // (Creation); no internal information in the URL (Security Considerations); no 104 if the interop version is missing or unsupported;
 // each 104 has the interop version of its request.
 test('a whole PUT gets a 104 if its client understands it, and the usual reply', async (t) => {
@@ -152,7 +152,7 @@ test('uploads in parts may use PUT, POST with a name, an empty last request, and
 });
 
 // MUSTs: a field with a malformed value is ignored; lengths given in two ways match, in one request and in several (Length);
-// `Upload-Limit` in the reply to OPTIONS, `min-size=0` without limits (Limits); a wrong offset is 409 with the right one and `?0`
+// `Upload-Limit` in the reply to OPTIONS, `min-size=0` without limits (Limits); a wrong offset gets 409 with the right one and `?0`
 // (Append).
 test('offsets, lengths and types that do not fit are refused, and change nothing', async (t) => {
   const server = await startServer(t, {

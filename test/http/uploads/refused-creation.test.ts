@@ -42,11 +42,11 @@ test('a failed request that should create an upload leaves nothing, because nobo
   for (const headers of [byTus({ 'upload-length': '9999' }), byPost({})]) {
     const stuck = new WatchedRequest(server, 'POST', uploads, { ...headers, 'content-length': '9999' });
     await stuck.write(some);
-    await until('it has begun', () => hidden(server).length === 1);
+    await until('the upload has begun', () => hidden(server).length === 1);
     stuck.cut();
     // The end of this upload makes room for the next one.
     let next = await server.put('/home/next', '', { headers: part });
-    await until('another can begin', async () => {
+    await until('another upload can begin', async () => {
       if (next.status !== 201) next = await server.put('/home/next', '', { headers: part });
       return next.status === 201;
     });

@@ -9,7 +9,7 @@ const { ok, noSuchFile } = statusCodes;
 const { read, write, create, truncate } = openFlags;
 const times = { accessedS: 1_000_000_000, modifiedS: 1_100_000_000 };
 
-test('WRITE, FSETSTAT of size and times, and CLOSE that arrive together: the file has the times', async (t) => {
+test('if WRITE, FSETSTAT of size and times, and CLOSE arrive together, the file has this size and these times', async (t) => {
   const { client, home } = testSession(t);
   const handle = await client.open('f', write | create | truncate);
   const replies = await Promise.all([
@@ -22,7 +22,7 @@ test('WRITE, FSETSTAT of size and times, and CLOSE that arrive together: the fil
   assert.equal(statSync(join(home, 'f')).mtimeMs, times.modifiedS * 1000);
 });
 
-test('WRITE, SETSTAT, RENAME, STAT and CLOSE that arrive together: the renamed file has the times', async (t) => {
+test('if WRITE, SETSTAT, RENAME, STAT and CLOSE arrive together, the renamed file has the times of SETSTAT', async (t) => {
   const { client, home } = testSession(t);
   const handle = await client.open('f', write | create | truncate);
   const replies = await Promise.all([

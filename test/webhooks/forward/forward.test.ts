@@ -141,7 +141,7 @@ test('failures are retried, including a 503 with Retry-After; a reply with anoth
   assert.deepEqual(await told(server, 20174), []);
 });
 
-test('outside the window nothing is sent; if a file is replaced while it is sent, the new file is sent, too, and then deleted', async (t) => {
+test('outside the window nothing is sent; if a file is replaced while it is sent, the new file is also sent, then deleted', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const hour = new Date().getUTCHours();
   const text = (hours: number) => `${String((hours + 24) % 24).padStart(2, '0')}:30`;

@@ -30,7 +30,7 @@ const untilTold = (server: TestServer, id: number, count = 1) =>
 
 const keys = { access_key_id: s3Keys.accessKeyId, secret_access_key: s3Keys.secretAccessKey };
 
-test('S3: small files are sent in one request, large ones in parts, all signed; a refusal is reported in the words of the storage', async (t) => {
+test('S3: a small file is sent in one request, a large one in parts, all signed; the reason of a refusal is reported', async (t) => {
   const storage = await startStorage(t, 'eu-north-1');
   const out = { type: 'forward', url: 's3://bucket/in/{account.name}/{path}', endpoint: storage.endpoint, region: 'eu-north-1', ...keys };
   const server = await startServer(t, { event_handlers: { out, wrong: { ...out, secret_access_key: 'not-the-right-key' } } });
