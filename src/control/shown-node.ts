@@ -72,6 +72,7 @@ export const replay = z.object({
   created: time,
   administrator: text,
   dry_run: z.boolean(),
+  count_only: z.boolean().default(false).describe('Whether it sends nothing and only counts.'),
   state: z.enum(['waiting', 'running', 'done', 'cancelled', 'failed']),
   total: count.nullable().describe('Number of events, counted once per handler; null until the selection is known.'),
   done: count,

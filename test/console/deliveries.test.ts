@@ -11,6 +11,7 @@ interface Listed {
   outcome: string;
   source: string;
   events: { id: string; uuid: string }[];
+  first_event?: { uuid: string; account: { name: string }; data: { path?: string } };
 }
 
 interface Opened extends Listed {
@@ -69,6 +70,7 @@ test('a failed delivery is shown with request and reply, secrets masked, and can
   const { deliveries } = await list(console, '?handler=crm&outcome=failed,discarded&event_id=40017');
   const [failed] = deliveries as [Listed];
   assert.deepEqual([failed.handler, failed.outcome, failed.source], ['crm', 'failed', 'service']);
+  assert.deepEqual([failed.first_event?.account.name, failed.first_event?.data.path], ['alice', '/a.txt']);
   const reply = await console.get(`/api/deliveries/${failed.id}`, asViewer);
   contract.check('GET', '/api/deliveries/{id}', reply);
   contract.check('GET', '/api/deliveries', await console.get('/api/deliveries', asViewer));
@@ -132,6 +134,7 @@ test('deliveries and replays are listed together, page by page, newest first; wr
     cursor = `&cursor=${encodeURIComponent(page.next)}`;
   }
   assert.deepEqual(paged, all);
+  for (const { events, first_event } of all) assert.equal(first_event?.uuid, events[0]?.uuid);
   const counted = async (query: string) => (await list(console, query)).deliveries.length;
   const uuid = all[0]?.events[0]?.uuid ?? '';
   assert.equal(await counted('?kind=deliveries&handler=crm'), 5);
@@ -217,4 +220,30 @@ test('replays with other URLs or unknown members, by viewers or from other origi
   const statuses = new Set<number>();
   for (let index = 0; index < 30; index++) statuses.add(await post({ filter: { id: ['40017'] } }));
   assert.deepEqual([...statuses].sort(), [202, 429], 'the number of waiting replays is limited');
+});
+
+test('a replay that only counts sends nothing, has no results, and is neither listed nor recorded when it is cancelled', async (t) => {
+  const receiver = await startReceiver(t);
+  const { server, console } = await startConsole(t, { event_handlers: { crm: handler(receiver.url, { batch_size: 2 }) } });
+  for (let index = 0; index < 3; index++) await server.put(`/home/${index}.txt`, 'x');
+  await until('all are recorded', async () => (await list(console)).deliveries.flatMap(({ events }) => events).length === 3);
+  const before = receiver.requests.length;
+  const start = async (body: object) => (await console.post('/api/replays', body, asOperator)).json<Named>().id;
+  const count = await start({ filter: { id: ['40017'] }, count_only: true });
+  const job = await ended(console, count);
+  assert.deepEqual([job.state, job.total, job.requests, job.handlers, job.dry_run, job.count_only], ['done', 3, 2, 1, true, true]);
+  assert.deepEqual(await results(console, count), []);
+  const dry = await start({ filter: { id: ['40017'] }, dry_run: true });
+  await ended(console, dry);
+  const listed = (await console.get('/api/replays', asViewer)).json<{ replays: Named[] }>().replays;
+  assert.deepEqual(
+    listed.map(({ id }) => id),
+    [dry],
+  );
+  for (const id of [count, dry]) assert.equal((await console.send('DELETE', `/api/replays/${id}`, asOperator)).status, 204);
+  assert.equal((await server.events()).filter(({ id }) => id === '20191').length, 0, 'neither sends anything');
+  for (let index = 0; index < 25; index++) await ended(console, await start({ filter: { id: ['40017'] }, count_only: true }));
+  assert.equal((await console.get(`/api/replays/${dry}`, asViewer)).status, 200, 'counts displace no replay from memory');
+  assert.equal((await console.get(`/api/replays/${count}`, asViewer)).status, 404);
+  assert.equal(receiver.requests.length, before);
 });

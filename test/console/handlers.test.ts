@@ -14,6 +14,8 @@ interface Shown {
   uuid: string;
   state: string;
   reason: string;
+  reason_code: string;
+  reason_value: string;
   waiting_events: number;
   oldest_waiting_seconds: number;
   rate_per_minute: number;
@@ -58,6 +60,7 @@ test('a stopped handler can be started again; a paused one stays paused over rel
   await until('the handler stopped', async () => (await shown(console, 'crm')).state === 'stopped');
   const stopped = await shown(console, 'crm');
   assert.deepEqual([stopped.reason, stopped.rate_per_minute, stopped.node], ['2 deliveries failed in a row', 2, 'test']);
+  assert.deepEqual([stopped.reason_code, stopped.reason_value], ['failures', '2']);
   assert.ok(stopped.waiting_events >= 1);
   assert.equal((await shown(console, 'off')).state, 'disabled');
   contract.check('GET', '/api/handlers', await console.get('/api/handlers', asViewer));
@@ -77,6 +80,7 @@ test('a stopped handler can be started again; a paused one stays paused over rel
   await server.service.reload(await testConfig(server.folder, { services, event_handlers: changed }));
   const paused = await shown(console, 'crm');
   assert.deepEqual([paused.state, paused.reason], ['paused', 'paused by olga']);
+  assert.deepEqual([paused.reason_code, paused.reason_value], ['paused', 'olga']);
   assert.ok(paused.waiting_events >= 2);
   const monitor = new Client(server.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
   const { text } = await monitor.get('/metrics', { user: null });

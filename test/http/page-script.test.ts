@@ -47,6 +47,7 @@ test('every language has every text with the same placeholders', () => {
     'console',
     'files',
     'found',
+    'handlers',
     'links',
     'pages',
     'previews',

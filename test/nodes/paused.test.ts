@@ -29,15 +29,15 @@ test('a handler can be paused, resumed and, after it stopped, started at any nod
   for (const node of nodes) await node.put(`/home/${nodes.indexOf(node) + 2}.txt`, 'x');
   assert.equal(receiver.requests.length, 1);
   await act(1, 'resume');
-  await until('the handler stops', async () => (await state(0)).reason === '1 deliveries failed in a row');
+  await until('the handler stops', async () => (await state(0)).reason === '1 delivery failed in a row');
   assert.equal(receiver.requests.length, 3);
-  await until('the other node shows the stop, too', async () => (await state(1)).reason === '1 deliveries failed in a row');
+  await until('the other node shows the stop, too', async () => (await state(1)).reason === '1 delivery failed in a row');
   await act(0, 'start');
   await nodes[1]?.put('/home/4.txt', 'x');
   await receiver.received(4);
   // The delivering node knows first that the handler stopped again; the test starts the handler there at that moment.
   const stopped = (index: number) =>
-    until('the handler stops again', async () => (await state(index)).reason === '1 deliveries failed in a row');
+    until('the handler stops again', async () => (await state(index)).reason === '1 delivery failed in a row');
   const owner = await Promise.race([0, 1].map((index) => stopped(index).then(() => index)));
   await act(owner, 'start');
   await nodes[1]?.put('/home/5.txt', 'x');

@@ -3,13 +3,14 @@ import { isObject } from '../../lib/json.ts';
 import { recordKinds } from '../../webhooks/records/delivery-record.ts';
 import { deliveryOutcome } from '../../webhooks/records/delivery-record-schema.ts';
 import { findDelivery, type NamedDelivery, newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
+import { JournalLines, readRecordedEvents } from '../../webhooks/replay/recorded-requests.ts';
 import type { ReplaySelection } from '../../webhooks/replay/selected-events.ts';
-import { shownSending } from '../../webhooks/replay/shown-requests.ts';
+import { type ShownDependencies, shownSending } from '../../webhooks/replay/shown-requests.ts';
 import { answerJson, answerNothing, answerText } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart, readEventSelection, selectionNames } from './parameters.ts';
-import type { DeliveryView } from './schemas/deliveries.ts';
+import type { DeliveryView, ListedDelivery } from './schemas/deliveries.ts';
 
 /** Maximum number of IDs and UUIDs in one request. */
 const maxNamed = 10_000;
@@ -31,7 +32,7 @@ export async function listDeliveries(c: ConsoleContext): Promise<Response> {
   const limit = parameters.number('limit', { usual: 50, max: 500 });
   const page = await newestDeliveries(service.sources.deliveries.records, filter, { limit, cursor: parameters.text('cursor') });
   if (!page) throw new ServiceError('bad-request', '"cursor" must be the "next" of the previous page.');
-  return answerJson(c, { deliveries: page.deliveries.map(shownDelivery), next: page.next ?? null });
+  return answerJson(c, { deliveries: await listed(page.deliveries, service.sources.deliveries.shown()), next: page.next ?? null });
 }
 
 /** Answers `GET /api/deliveries/{id}` with a delivery, its request and its reply. */
@@ -40,10 +41,27 @@ export async function showDelivery(c: ConsoleContext): Promise<Response> {
   const delivery = await findDelivery(deliveries.records, pathPart(c, 'id'));
   if (!delivery) throw new ServiceError('not-found', 'There is no such delivery, or it is no longer kept.');
   const request = await shownSending(delivery, deliveries.shown());
-  return answerJson(c, { ...shownDelivery(delivery), request, reply: delivery.record.reply ?? null });
+  const [shown] = await listed([delivery], deliveries.shown());
+  return answerJson(c, { ...shown, request, reply: delivery.record.reply ?? null });
 }
 
-/** Returns a delivery as lists show it. */
+/** Adds the first event to each delivery. */
+async function listed(deliveries: readonly NamedDelivery[], { journal }: ShownDependencies): Promise<ListedDelivery[]> {
+  const lines = new JournalLines(journal);
+  const found: ListedDelivery[] = [];
+  try {
+    // The oldest delivery is read first, because the journal is read forwards in blocks, and a block often has the events of several.
+    for (const delivery of deliveries.toReversed()) {
+      const [first] = (await readRecordedEvents({ events: delivery.record.events.slice(0, 1) }, lines)) ?? [];
+      found.push({ ...shownDelivery(delivery), ...(first && { first_event: first.event }) });
+    }
+  } finally {
+    lines.close();
+  }
+  return found.reverse();
+}
+
+/** Returns a delivery as the page of an event shows it. */
 export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
   const { time, handler, outcome, attempts, details = '', source = 'service', file } = record;
   const events = record.events.map((event) => ({ id: event.id, uuid: event.uuid }));
@@ -63,6 +81,7 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
     'force',
     'handlers',
     'dry_run',
+    'count_only',
     'stop_after_failures',
   ]);
   const deliveries = parameters.texts('deliveries', maxNamed) ?? [];
@@ -73,9 +92,10 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
     throw new ServiceError('bad-request', 'Select what to send: either "deliveries", or "events", "filter" or "failed".');
   const neverSent = body.never_sent === undefined || parameters.flag('never_sent');
   const selection = { id: [], ...filter, uuid, failed, neverSent, force: parameters.flag('force') };
-  const isDryRun = parameters.flag('dry_run');
+  const countsOnly = parameters.flag('count_only');
+  const isDryRun = countsOnly || parameters.flag('dry_run');
   const stopAfterFailures = parameters.count('stop_after_failures', 10_000);
-  const request = { deliveries, selection, handlers: parameters.texts('handlers', 1000) ?? [], isDryRun, stopAfterFailures };
+  const request = { deliveries, selection, handlers: parameters.texts('handlers', 1000) ?? [], isDryRun, countsOnly, stopAfterFailures };
   const id = await replays.start(request, requireAdministrator(c).name);
   if (!isDryRun) await recordAction(c, 'replay', id);
   return answerJson(c, { id }, { status: 202, headers: { location: `/api/replays/${id}` } });
@@ -87,9 +107,10 @@ function readFilter(value: unknown): ReplaySelection | undefined {
   return readEventSelection(new Parameters(value, selectionNames));
 }
 
-/** Answers `GET /api/replays` with the replays of all nodes, newest first. */
+/** Answers `GET /api/replays` with the replays of all nodes, newest first, without those that only count. */
 export async function listReplays(c: ConsoleContext): Promise<Response> {
-  return answerJson(c, await c.env.service.sources.deliveries.replays.list());
+  const { replays, incomplete } = await c.env.service.sources.deliveries.replays.list();
+  return answerJson(c, { replays: replays.filter(({ count_only }) => !count_only), incomplete });
 }
 
 /** Answers `GET /api/replays/{id}` with the progress of a replay. */
@@ -106,7 +127,9 @@ export async function showReplayResults(c: ConsoleContext): Promise<Response> {
 /** Answers `DELETE /api/replays/{id}`, which cancels a replay that has not ended. */
 export async function cancelReplay(c: ConsoleContext): Promise<Response> {
   const id = pathPart(c, 'id');
-  await c.env.service.sources.deliveries.replays.cancel(id);
-  await recordAction(c, 'replay-cancel', id);
+  const { replays } = c.env.service.sources.deliveries;
+  const { dry_run } = await replays.find(id);
+  await replays.cancel(id);
+  if (!dry_run) await recordAction(c, 'replay-cancel', id);
   return answerNothing(c);
 }

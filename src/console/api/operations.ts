@@ -13,17 +13,17 @@ import { maxDays, maxShown, usualDays } from './expectations.ts';
 import type { Operation } from './openapi/operation.ts';
 import { accountView } from './schemas/accounts.ts';
 import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
-import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
 import {
-  eventHistogram,
-  eventKinds,
-  eventPage,
-  eventPageQuery,
-  eventQuery,
-  eventView,
-  histogramQuery,
+  attemptView,
+  deliveryPage,
+  deliveryQuery,
+  deliveryView,
+  listedDelivery,
+  openedDelivery,
   openedEvent,
-} from './schemas/events.ts';
+  testedHandler,
+} from './schemas/deliveries.ts';
+import { eventHistogram, eventKinds, eventPage, eventPageQuery, eventQuery, eventView, histogramQuery } from './schemas/events.ts';
 import { handlerList, handlerView, nodeView, overview, sample, sampleList, transferView } from './schemas/overview.ts';
 import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
 
@@ -105,6 +105,7 @@ export const namedSchemas = {
   OpenedEvent: openedEvent,
   DeliveryAttempt: attemptView,
   Delivery: deliveryView,
+  ListedDelivery: listedDelivery,
   DeliveryPage: deliveryPage,
   OpenedDelivery: openedDelivery,
   ReplayRequest: replayRequest,

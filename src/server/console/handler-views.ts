@@ -4,13 +4,14 @@ import type { Clock } from '../../lib/clock.ts';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
+import { parseStopReason } from '../../webhooks/engine/stop-reasons.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../../webhooks/records/delivery-record.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Others } from '../nodes/installation.ts';
 
 const nothingKnown = {
   state: 'stopped',
-  reason: '',
+  ...shownReason(''),
   waiting_events: 0,
   oldest_waiting_seconds: 0,
   rate_per_minute: 0,
@@ -56,9 +57,10 @@ export class HandlerViews {
   #remembered(why: string): HandlerView[] {
     return Object.entries(this.#view().config.event_handlers).map(([uuid, { name, enabled, url }]) => {
       const known = this.#known.get(uuid) ?? nothingKnown;
-      const common = { ...known, uuid, name: name || uuid, enabled, reason: '', node: '', urls: url.map(redactedUrl) };
+      const common = { ...known, uuid, name: name || uuid, enabled, ...shownReason(''), node: '', urls: url.map(redactedUrl) };
       if (!enabled) return { ...common, state: 'disabled' };
-      return known.state === 'paused' ? { ...common, reason: known.reason, state: 'paused' } : { ...common, reason: why, state: 'stopped' };
+      if (known.state === 'paused') return { ...common, ...shownReason(known.reason), state: 'paused' };
+      return { ...common, ...shownReason(why), state: 'stopped' };
     });
   }
 
@@ -78,7 +80,7 @@ export class HandlerViews {
           name: name || uuid,
           enabled,
           state: state?.state ?? 'disabled',
-          reason: state?.reason ?? '',
+          ...shownReason(state?.reason ?? ''),
           waiting_events: waiting?.events ?? 0,
           oldest_waiting_seconds: waiting?.oldestMs === undefined ? 0 : Math.max(nowMs - waiting.oldestMs, 0) / 1000,
           rate_per_minute: state?.deliveriesPerMinute ?? 0,
@@ -227,4 +229,9 @@ function shortRecord({
   details,
 }: DeliveryRecord): Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'> {
   return { handler, outcome, time, ...(details !== undefined && { details }) };
+}
+
+function shownReason(reason: string): Pick<HandlerView, 'reason' | 'reason_code' | 'reason_value'> {
+  const { code = '', value = '' } = parseStopReason(reason) ?? {};
+  return { reason, reason_code: code, reason_value: value };
 }

@@ -145,6 +145,7 @@ export function jobView({ id, created, by, job }: ListedJob): Omit<ReplayView, '
     created,
     administrator: by,
     dry_run: request.isDryRun,
+    count_only: request.countsOnly,
     ...rest,
     details: details ?? '',
     results_left_out: results.leftOut,

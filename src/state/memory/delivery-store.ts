@@ -11,7 +11,7 @@ import type {
   KnownHandler,
   Ownership,
 } from '../../webhooks/engine/delivery-store.ts';
-import { pausedBy } from '../../webhooks/engine/handler-status.ts';
+import { pausedBy } from '../../webhooks/engine/stop-reasons.ts';
 import { DeliveryLog, readDeliveries, recordsSince } from '../../webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import type { WaitingRetry } from '../../webhooks/retries.ts';

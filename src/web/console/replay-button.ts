@@ -30,16 +30,13 @@ export function replayButton(label: string, requestNow: () => ReplayRequest, cla
 
 /** Starts a replay and shows its page. @throws Refused */
 export async function startReplay(request: ReplayRequest): Promise<void> {
-  openReplay(await beginReplay(request), request);
+  const id = await beginReplay(request);
+  sessionStorage.setItem(`replay ${id}`, JSON.stringify(request));
+  location.hash = hashFor('deliveries', `replays/${id}`);
 }
 
 async function beginReplay(request: ReplayRequest): Promise<string> {
   return (await ask<{ id: string }>('POST', '/api/replays', { body: request })).id;
-}
-
-function openReplay(id: string, request: ReplayRequest): void {
-  sessionStorage.setItem(`replay ${id}`, JSON.stringify(request));
-  location.hash = hashFor('deliveries', `replays/${id}`);
 }
 
 /** Returns the label of a button that sends. It includes the number of requests, so that nobody sends thousands of them by mistake. */
@@ -50,24 +47,23 @@ export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | '
 /** Pause between two requests for the number of requests, in milliseconds. */
 const pauseMs = 400;
 
-/** Counts the requests of a replay with a dry run, which sends nothing. @param onNews called after each change */
+/** Counts the requests of a replay. The server does not list such a count as a replay. @param onNews called after each change */
 function countRequests(request: ReplayRequest, onNews: () => void) {
+  let id: string | undefined;
   let isOver = false;
   const count = {
-    id: undefined as string | undefined,
     replay: undefined as ReplayView | undefined,
     problem: '',
     isEnded: false,
-    /** Ends the dry run. Not called if its page is shown next. */
     end: () => {
       count.isEnded = true;
-      if (count.id !== undefined && !isOver) ask('DELETE', `/api/replays/${count.id}`).catch(() => {});
+      if (id !== undefined && !isOver) ask('DELETE', `/api/replays/${id}`).catch(() => {});
     },
   };
   const run = async () => {
-    count.id = await beginReplay({ ...request, dry_run: true });
+    id = await beginReplay({ ...request, count_only: true });
     for (onNews(); !count.isEnded && !count.replay; await new Promise((resolve) => setTimeout(resolve, pauseMs))) {
-      const replay = await ask<ReplayView>('GET', `/api/replays/${count.id}`);
+      const replay = await ask<ReplayView>('GET', `/api/replays/${id}`);
       isOver = replay.state !== 'waiting' && replay.state !== 'running';
       if (replay.total !== null || isOver) count.replay = replay;
       if (!count.isEnded) onNews();
@@ -141,17 +137,9 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   });
   neverSent.addEventListener('change', show);
   dryRun.addEventListener('change', show);
-  let shown: ReturnType<typeof countRequests> | undefined;
-  const act = async () => {
-    if (!dryRun.checked) await startReplay({ ...wanted(), dry_run: false });
-    else {
-      shown = count();
-      if (shown.id === undefined) await startReplay({ ...wanted(), dry_run: true });
-      else openReplay(shown.id, { ...wanted(), dry_run: true });
-    }
-  };
+  const act = () => startReplay({ ...wanted(), dry_run: dryRun.checked });
   const answer = confirm(title, content, { label: text('compare'), kind: 'primary' }, act);
   show();
   await answer;
-  for (const ended of [counts.failed, counts.all]) if (ended !== shown) ended.end();
+  end();
 }

@@ -15,8 +15,8 @@ import type { EventHandlerOptions } from '../options.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
 import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
-import { pausedBy } from './handler-status.ts';
 import { LocalHandler } from './local-handler.ts';
+import { pausedBy, stopReasons } from './stop-reasons.ts';
 
 /** Interval, in milliseconds, at which the engine sends a heartbeat to the store and reads operators' requests from it. */
 const beatEveryMs = 2000;
@@ -212,7 +212,7 @@ export class DeliveryEngine {
     return {
       handler: uuid,
       state: isPaused ? 'paused' : isRunning ? 'running' : 'stopped',
-      reason: isPaused ? order.reason : isRunning ? undefined : (stopped ?? 'no node delivers for it at present'),
+      reason: isPaused ? order.reason : isRunning ? undefined : (stopped ?? stopReasons['no-node']),
       deliveriesPerMinute: runner ? rate.perMinute : (known?.deliveriesPerMinute ?? 0),
       position,
       suspendedUrls: health.countSuspended(),

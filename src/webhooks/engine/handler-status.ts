@@ -5,6 +5,7 @@ import type { Log } from '../../lib/log.ts';
 import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
+import { failedInRow, stopReasons } from './stop-reasons.ts';
 
 /** Maximum number of event UUIDs in one log line. The delivery record has the UUIDs of all events of the request. */
 const maxUuidsInLog = 100;
@@ -55,7 +56,7 @@ export class HandlerStatus {
   broke(error: unknown): void {
     this.#state = 'stopped';
     this.#log.error('an internal error stopped an event handler', { handler: this.handler.uuid, reason: error });
-    this.#stop('an internal error, see the log');
+    this.#stop(stopReasons.fault);
   }
 
   /** Counts failures towards `fail_after_errors`. At the limit, reports `componentStoppedByFailures` and `componentStopped`. */
@@ -66,7 +67,7 @@ export class HandlerStatus {
     const limit = this.handler.options.fail_after_errors;
     if (limit === 0 || this.#failures < limit || this.#state !== 'running') return;
     const { uuid, component } = this.handler;
-    const reason = `${this.#failures} deliveries failed in a row`;
+    const reason = failedInRow(this.#failures);
     this.#state = 'stopped';
     this.#log.error('an event handler stopped; the console, a reload or a restart starts it again', { handler: uuid, reason });
     this.#emit(eventIds.componentStoppedByFailures, { name: component.name, type: component.type, uuid, failures: this.#failures });
@@ -111,9 +112,4 @@ export class HandlerStatus {
   #emit(id: number, data: Record<string, unknown>): void {
     this.#events.emit({ id, context: { account: processAccount(), component: this.handler.component }, data });
   }
-}
-
-/** Formats the reason why a handler is paused. */
-export function pausedBy(name: string): string {
-  return `paused by ${name}`;
 }

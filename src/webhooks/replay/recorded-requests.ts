@@ -97,7 +97,7 @@ export class JournalLines {
 }
 
 /** Reads the events of a record from the journal. @returns undefined if one of them is not in the journal */
-export async function readRecordedEvents(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
+export async function readRecordedEvents(record: Pick<DeliveryRecord, 'events'>, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
     const position = text === undefined ? undefined : parsePosition(text);

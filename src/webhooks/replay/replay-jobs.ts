@@ -85,6 +85,8 @@ export interface ReplayRequest {
   /** UUIDs of handlers; empty for all enabled handlers. */
   handlers: readonly string[];
   isDryRun: boolean;
+  /** Whether a dry run only counts. It has no results, and consoles do not list it. */
+  countsOnly: boolean;
   /** The replay stops after this number of failed requests in a row; 0 for never. */
   stopAfterFailures: number;
 }
@@ -171,7 +173,8 @@ export class ReplayJob {
     if (signal.aborted) return;
     this.progress.state = 'running';
     try {
-      if (this.request.isDryRun) await this.#show();
+      if (this.request.countsOnly) await this.#countAll();
+      else if (this.request.isDryRun) await this.#show();
       else await this.#send();
       const isStopped = this.progress.details !== undefined;
       this.progress.state = isStopped ? 'failed' : signal.aborted ? 'cancelled' : 'done';
@@ -194,12 +197,16 @@ export class ReplayJob {
     return selectedEvents(undefined, journal, this.#handlers, this.#selection, bad, signal);
   }
 
-  async #send(): Promise<void> {
+  async #countAll(): Promise<void> {
     const counts = new Map<WebhookHandler, number>();
     for await (const { takers } of this.#events(false)) for (const handler of takers) counts.set(handler, (counts.get(handler) ?? 0) + 1);
+    if (!this.#cancelled.signal.aborted) this.#countRequests(counts);
+  }
+
+  async #send(): Promise<void> {
+    await this.#countAll();
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
-    this.#countRequests(counts);
     this.#startedMs = this.#dependencies.clock.monotonicMs();
     const log = this.#dependencies.openReplayLog();
     const lanes = this.#handlers.map(
@@ -229,7 +236,8 @@ export class ReplayJob {
     this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, attempts }, isDelivered);
     const { stopAfterFailures } = this.request;
     if (stopAfterFailures === 0 || this.#failedInRow < stopAfterFailures || this.#cancelled.signal.aborted) return;
-    this.progress.details = `It was stopped: ${this.#failedInRow} requests failed in a row.`;
+    const requests = this.#failedInRow === 1 ? 'request' : 'requests';
+    this.progress.details = `It was stopped: ${this.#failedInRow} ${requests} failed in a row.`;
     this.#cancelled.abort();
   }
 
@@ -275,7 +283,7 @@ export class ReplayJob {
 const maxRunning = 2;
 const maxWaiting = 20;
 
-/** Maximum number of ended jobs that are kept in memory. */
+/** Maximum number of ended jobs that are kept in memory. Those that only counted are kept apart, so that they displace no others. */
 const maxEnded = 20;
 
 /** A job with its ID, time and operator. */
@@ -344,7 +352,10 @@ export class ReplayJobs {
 
   #forget(): void {
     const ended = [...this.#jobs.values()].filter(({ job }) => !['waiting', 'running'].includes(job.progress.state));
-    for (const { id } of ended.slice(0, Math.max(ended.length - maxEnded, 0))) this.#jobs.delete(id);
+    for (const countsOnly of [true, false]) {
+      const alike = ended.filter(({ job }) => job.request.countsOnly === countsOnly);
+      for (const { id } of alike.slice(0, Math.max(alike.length - maxEnded, 0))) this.#jobs.delete(id);
+    }
   }
 
   #inState(state: string): ListedJob[] {

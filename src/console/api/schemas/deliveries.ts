@@ -2,12 +2,13 @@ import * as z from 'zod';
 import { text, time } from '../../../control/shown-node.ts';
 import { eventIds } from '../../../events/event-ids.ts';
 import { attempt, deliveryOutcome, recordedFile, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
+import { eventView } from './events.ts';
 
 /** One request of a delivery. */
 export const attemptView = attempt.extend({ time, duration_ms: z.number().nonnegative() });
 export type AttemptView = z.infer<typeof attemptView>;
 
-/** A delivery as lists show it. */
+/** A delivery. */
 export const deliveryView = z.object({
   id: text,
   time,
@@ -20,6 +21,12 @@ export const deliveryView = z.object({
   file: recordedFile.exactOptional().describe('The file that a handler of type `forward` sent.'),
 });
 export type DeliveryView = z.infer<typeof deliveryView>;
+
+/** A delivery as lists show it. */
+export const listedDelivery = deliveryView.extend({
+  first_event: eventView.exactOptional().describe('The first of the events; missing if the journal no longer has it.'),
+});
+export type ListedDelivery = z.infer<typeof listedDelivery>;
 
 /** The query of `GET /api/deliveries`. */
 export const deliveryQuery = z.object({
@@ -35,14 +42,14 @@ export const deliveryQuery = z.object({
 });
 
 /** The reply to `GET /api/deliveries`. */
-export const deliveryPage = z.object({ deliveries: z.array(deliveryView), next: text.nullable() });
+export const deliveryPage = z.object({ deliveries: z.array(listedDelivery), next: text.nullable() });
 export type DeliveryPage = z.infer<typeof deliveryPage>;
 
 const madeFrom = z.enum(['record', 'configuration']);
 
 /** The reply to `GET /api/deliveries/{id}`. */
 export const openedDelivery = z.object({
-  ...deliveryView.shape,
+  ...listedDelivery.shape,
   request: z.object({
     method: text,
     url: text,
@@ -56,3 +63,7 @@ export type OpenedDelivery = z.infer<typeof openedDelivery>;
 /** The reply to `POST /api/handlers/{uuid}/test`. */
 export const testedHandler = z.object({ outcome: deliveryOutcome, details: text, attempts: z.array(attemptView), event_uuid: text });
 export type TestedHandler = z.infer<typeof testedHandler>;
+
+/** The reply to `GET /api/events/{uuid}`. */
+export const openedEvent = z.object({ event: eventView, deliveries: z.array(deliveryView), request_events: z.array(eventView) });
+export type OpenedEvent = z.infer<typeof openedEvent>;

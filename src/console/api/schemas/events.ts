@@ -3,7 +3,6 @@ import { count, text, time } from '../../../control/shown-node.ts';
 import { eventGroups } from '../../../events/catalogue.ts';
 import type { ServiceEvent } from '../../../events/event.ts';
 import { eventStatuses } from '../../../events/journal/search/event-selection.ts';
-import { deliveryView } from './deliveries.ts';
 
 const members = z.record(text, z.unknown());
 const texts = z.array(text).optional();
@@ -87,7 +86,3 @@ export const eventKinds = z.object({
   ),
 });
 export type EventKinds = z.infer<typeof eventKinds>;
-
-/** The reply to `GET /api/events/{uuid}`. */
-export const openedEvent = z.object({ event: eventView, deliveries: z.array(deliveryView), request_events: z.array(eventView) });
-export type OpenedEvent = z.infer<typeof openedEvent>;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { count, counts, failure, method, service, text, time, transfer } from '../../../control/shown-node.ts';
+import { stopCodes } from '../../../webhooks/engine/stop-reasons.ts';
 
 const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
@@ -13,6 +14,8 @@ export const handlerView = z.object({
   enabled: z.boolean(),
   state: z.enum(['running', 'stopped', 'paused', 'disabled']),
   reason: text.describe('Reason why the handler does not run; empty if it runs.'),
+  reason_code: z.enum(['', ...stopCodes]).describe('Code of the reason; empty if it has none.'),
+  reason_value: text.describe('Number of failures for code `failures`, name of the operator for `paused`; otherwise empty.'),
   waiting_events: count,
   oldest_waiting_seconds: z.number().nonnegative(),
   rate_per_minute: z.number().nonnegative(),

@@ -42,6 +42,7 @@ export const replayRequest = z
       .optional()
       .describe('Stop after this number of failed requests in a row; 0 (the default) means never.'),
     dry_run: z.boolean().optional().describe('Send nothing, but show what would be sent.'),
+    count_only: z.boolean().optional().describe('Send nothing, and only count what would be sent. `GET /api/replays` does not list it.'),
   })
   .describe('Give either `deliveries`, or any of `events`, `filter` and `failed`: events must meet all that are given.');
 export type ApiReplayRequest = z.infer<typeof replayRequest>;

@@ -1,11 +1,11 @@
-import type { DeliveryPage, DeliveryView } from '../../../console/api/schemas/deliveries.ts';
+import type { DeliveryPage, ListedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import type { ReplayList, ReplayView } from '../../../console/api/schemas/replays.ts';
 import { make } from '../../shared/dom.ts';
 import { choice, field, filterForm } from '../fields.ts';
 import { findHandlers, handlerChoice } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
-import { replayButton } from '../replay-button.ts';
+import { type ReplayRequest, replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, heading, incompleteLine, panel, replayBadge, type Stage, tell } from '../section.ts';
@@ -13,14 +13,14 @@ import { mayChange } from '../session.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
 import { countText } from '../values.ts';
-import { deliveryTable } from './delivery-table.ts';
+import { deliveryList } from './delivery-table.ts';
 
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
   const { handlers } = await findHandlers(signal);
   const chosen = new Set<string>();
   const boxes = new Map<string, HTMLInputElement>();
   const all = make('input', { type: 'checkbox' });
-  const select = ({ id, time }: DeliveryView) => {
+  const select = ({ id, time }: ListedDelivery) => {
     const box = make('input', { type: 'checkbox', ariaLabel: text('selectDelivery', { time }) });
     box.checked = all.checked;
     if (box.checked) chosen.add(id);
@@ -44,7 +44,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     offer();
   });
   const box = { title: text('select'), isTitleHidden: true, cell: select, className: 'narrow' } as const;
-  const table = deliveryTable(text('deliveries'), mayChange() ? [box] : []);
+  const table = deliveryList(mayChange() ? [box] : []);
   const more = growingEnd(nextPage(query, table, signal), signal);
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   const offer = () => {
@@ -53,8 +53,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     replayChosen.lastChild?.replaceWith(text('replayCount', { count: chosen.size }));
   };
   offer();
-  const handler = query.get('handler');
-  const replayFailed = replayButton(text('replayFailed'), () => ({ failed: true, ...(handler && { handlers: [handler] }) }));
+  const replayFailed = replayButton(text('replayFailed'), () => failedRequest(query));
   const replays = panel(text('replays'));
   main.append(
     heading(text('deliveries'), replayFailed),
@@ -77,7 +76,14 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   await tell(showReplays(replays, signal));
 }
 
-function nextPage(query: URLSearchParams, table: Table<DeliveryView>, signal: AbortSignal) {
+/** Returns the request for the failed events that meet the filter of the list. */
+function failedRequest(query: URLSearchParams): ReplayRequest {
+  const handler = query.get('handler');
+  const filter = { since: query.getAll('since'), until: query.getAll('until'), id: query.getAll('event_id') };
+  return { failed: true, filter, ...(handler && { handlers: [handler] }) };
+}
+
+function nextPage(query: URLSearchParams, table: Table<ListedDelivery>, signal: AbortSignal) {
   let cursor: string | null = null;
   return async () => {
     const path = withQuery('/api/deliveries', { ...Object.fromEntries(query), cursor: cursor ?? undefined });
@@ -93,7 +99,11 @@ function nextPage(query: URLSearchParams, table: Table<DeliveryView>, signal: Ab
 
 function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): HTMLElement {
   const outcomes = (['delivered', 'failed', 'discarded'] as const).map((outcome) => [outcome, text(`outcome_${outcome}`)] as const);
-  const kinds = [['', text('byService')] as const, ['replays', text('byHand')] as const];
+  const kinds = [
+    ['', text('all')],
+    ['deliveries', text('byService')],
+    ['replays', text('byHand')],
+  ] as const;
   const fields = [
     field(text('handler'), handlerChoice(handlers)),
     field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),

@@ -3,6 +3,7 @@ import { make } from '../../shared/dom.ts';
 import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { namedEvent } from '../event-kinds.ts';
+import { accountLink, conditionLink } from '../events/event-table.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
@@ -44,6 +45,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
         [text('source'), translate('source', delivery.source)],
         [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
         ...fileFacts(delivery),
+        ...eventFacts(delivery),
       ),
     ),
     panel(text('reply'), receivedMessage(delivery)),
@@ -51,6 +53,17 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     ...delivery.attempts.map((attempt, index) => attemptPanel(attempt, index, delivery)),
     panel(text('request'), make('div.row', copyAsCurl(delivery.request)), sentMessage(delivery.request)),
   );
+}
+
+/** Lists the file and the account of the first event. A forwarded file is already listed by `fileFacts`. */
+function eventFacts({ first_event, file }: OpenedDelivery): (readonly [string, HTMLElement | undefined])[] {
+  if (!first_event) return [];
+  const { path } = first_event.data;
+  const everything = new URLSearchParams();
+  return [
+    [text('file'), file || typeof path !== 'string' ? undefined : conditionLink('path', path, everything)],
+    [text('account'), accountLink(first_event, everything)],
+  ];
 }
 
 /** Lists information about the file that a handler of type `forward` sent. */

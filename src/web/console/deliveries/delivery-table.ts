@@ -1,6 +1,7 @@
-import type { DeliveryView } from '../../../console/api/schemas/deliveries.ts';
+import type { DeliveryView, ListedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
 import { eventBadge, namedEvent } from '../event-kinds.ts';
+import { accountLink } from '../events/event-table.ts';
 import { handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { hashFor } from '../route.ts';
@@ -8,28 +9,59 @@ import { outcomeBadge } from '../section.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, type Table } from '../table.ts';
 
-/** Builds a table of deliveries, each with a link to its page. @param before additional columns at the beginning */
-export function deliveryTable(caption: string, before: readonly Column<DeliveryView>[] = []): Table<DeliveryView> {
-  const table = makeTable<DeliveryView>(
+/** Columns about the first event of each delivery. */
+const eventColumns: Column<ListedDelivery>[] = [
+  { title: text('file'), cell: fileName, className: 'second-line one-line main-column' },
+  { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line one-line' },
+];
+
+/** Builds the list of all deliveries. @param before additional columns at the beginning */
+export function deliveryList(before: readonly Column<ListedDelivery>[]): Table<ListedDelivery> {
+  return deliveryTable(text('deliveries'), before, eventColumns);
+}
+
+/** Builds a table of deliveries, each with a link to its page. @param about columns about their events */
+export function deliveryTable<T extends DeliveryView>(
+  caption: string,
+  before: readonly Column<T>[] = [],
+  about: readonly Column<T>[] = [],
+): Table<T> {
+  const table = makeTable<T>(
     caption,
     text('noDeliveries'),
     [
       ...before,
       { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow last' },
       { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow' },
+      { title: text('events'), cell: ({ events }) => eventIds(events), className: 'kind second-line narrow' },
+      ...about,
       {
         title: text('handler'),
-        cell: ({ id, handler }) => make('a.row-link', { href: hashFor('deliveries', id) }, datum(handlerName(handler))),
+        cell: ({ id, handler }) =>
+          make('a.row-link', { href: hashFor('deliveries', id), title: handlerName(handler) }, datum(handlerName(handler))),
+        className: 'third-line one-line',
       },
-      { title: text('events'), cell: ({ events }) => eventIds(events), className: 'kind second-line' },
-      { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only roomy' },
-      { title: text('reply'), cell: lastReply, className: 'second-line reply one-line' },
-      { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only roomy' },
+      { title: text('reply'), cell: lastReply, className: 'third-line reply one-line roomy' },
+      { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only spacious' },
+      { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only spacious' },
     ],
     ({ id }) => id,
   );
-  table.element.classList.add('listed');
+  table.element.classList.add('listed', 'of-deliveries');
   return table;
+}
+
+/** Shows the name of the file, and then its folder, because the end of a long line is cut off. */
+function fileName({ first_event, events }: ListedDelivery): HTMLElement {
+  const path = first_event?.data.path;
+  if (typeof path !== 'string') return datum('');
+  const [, folder = '', name = path] = /^(.*\/)([^/]+\/?)$/.exec(path) ?? [];
+  const beside = events.length > 1 ? text('dueMoreFiles', { count: events.length - 1 }) : clear(folder);
+  return make('span', { title: clear(path) }, datum(name), ' ', beside !== '/' && make('span.hint', make('bdi', beside)));
+}
+
+function eventAccount(event: ListedDelivery['first_event']): HTMLElement {
+  return event ? Object.assign(accountLink(event, new URLSearchParams()), { tabIndex: -1 }) : datum('');
 }
 
 const maxIds = 3;

@@ -1,4 +1,4 @@
-import type { OpenedEvent } from '../../../console/api/schemas/events.ts';
+import type { OpenedEvent } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { eventKind, namedEvent } from '../event-kinds.ts';

@@ -66,7 +66,7 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
           return make('a.row-link', { href, title: clear(event.message) }, datum(event.message));
         },
       },
-      { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line narrow' },
+      { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line one-line' },
       { title: text('path'), cell: ({ data }) => inRow(conditionLink('path', data.path, query)), className: 'wide-only one-line spacious' },
       {
         title: text('address'),

@@ -1,7 +1,12 @@
 import type { TestedHandler } from '../../../console/api/schemas/deliveries.ts';
 import type { HandlerList, HandlerView, Overview } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
+import { partTexts } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
+import de from '../../texts/handlers/de.json' with { type: 'json' };
+import en from '../../texts/handlers/en.json' with { type: 'json' };
+import es from '../../texts/handlers/es.json' with { type: 'json' };
+import fr from '../../texts/handlers/fr.json' with { type: 'json' };
 import { findHandlers } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
@@ -13,6 +18,8 @@ import { mayChange } from '../session.ts';
 import { ageInPhrase, clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
 import { handlerBadge, hourBars } from './last-hour.ts';
+
+const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 /** Shows the event handlers with their states and actions. */
 export async function showHandlers({ main, signal }: Stage): Promise<void> {
@@ -41,12 +48,12 @@ function urgency({ state, is_failing }: HandlerView): number {
 }
 
 function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
-  const { uuid, name, state, reason, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, urls, node } = handler;
+  const { uuid, name, state, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, urls, node } = handler;
   return make(
     'section.panel.handler',
     { attributes: { 'data-key': uuid } },
     make('div.heading', make('h2', datum(name)), handlerBadge(handler)),
-    reason !== '' && make(state === 'stopped' ? 'p.reason' : 'p.hint', datum(reason)),
+    handler.reason !== '' && make(state === 'stopped' ? 'p.reason' : 'p.hint', datum(reasonText(handler))),
     lastError(handler),
     make('p.urls', ...urls.map((url) => datum(url, 'code'))),
     facts(
@@ -66,6 +73,12 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   );
 }
 
+/** Returns the reason why a handler does not run, in the language of the page if it has a code. */
+function reasonText({ reason, reason_code, reason_value }: HandlerView): string {
+  if (reason_code === '') return reason;
+  return handlerText(`reason_${reason_code === 'no-node' ? 'no_node' : reason_code}`, { name: reason_value, count: Number(reason_value) });
+}
+
 /** Shows why the last failed delivery of a handler failed. */
 function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
@@ -76,7 +89,7 @@ function lastError({ last_error, last_error_time, is_failing, state }: HandlerVi
 function actions(handler: HandlerView, refresh: () => Promise<void>): HTMLElement[] {
   const { state } = handler;
   const button = (action: 'start' | 'pause' | 'resume' | 'test', iconName: 'resume' | 'pause' | 'move', className = '') =>
-    actionButton(text(`handler_${action}`), iconName, () => act(handler, action, refresh), className);
+    actionButton(handlerText(action), iconName, () => act(handler, action, refresh), className);
   return [
     ...(state === 'stopped' ? [button('start', 'resume', 'primary')] : []),
     ...(state === 'paused' ? [button('resume', 'resume', 'primary')] : []),
@@ -94,13 +107,13 @@ async function act(
   const values = { name: clear(name) };
   if (action === 'test') {
     const { outcome, details } = await ask<TestedHandler>('POST', path, { body: {} });
-    if (outcome === 'delivered') notice(text('handler_test_done', values));
-    else notice(text('testFailed', { ...values, reason: clear(details) }), 'error');
+    if (outcome === 'delivered') notice(handlerText('test_done', values));
+    else notice(handlerText('testFailed', { ...values, reason: clear(details) }), 'error');
   } else {
     await ask('POST', path, { body: {} });
     const again = action === 'start' ? await stoppedAgain(uuid) : undefined;
-    if (again === undefined) notice(text(`handler_${action}_done`, values));
-    else notice(text('handlerStoppedAgain', { ...values, reason: clear(again) }), 'error');
+    if (again === undefined) notice(handlerText(`${action}_done`, values));
+    else notice(handlerText('stoppedAgain', { ...values, reason: clear(again) }), 'error');
   }
   await refresh();
 }
@@ -124,7 +137,7 @@ async function stoppedAgain(uuid: string): Promise<string | undefined> {
     if (!handler) return undefined;
     // Nodes report every two seconds, so at first the report can be older than the start.
     if (handler.state !== 'stopped') hasStarted = true;
-    else if (hasStarted || look === maxLooks) return handler.last_error || handler.reason;
+    else if (hasStarted || look === maxLooks) return handler.last_error || reasonText(handler);
     if (hasStarted && handler.waiting_events === 0) return undefined;
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   }
@@ -132,14 +145,14 @@ async function stoppedAgain(uuid: string): Promise<string | undefined> {
 }
 
 function suspension({ uuid }: HandlerView, { url, until }: { url: string; until: string }, refresh: () => Promise<void>): HTMLElement {
-  const lift = actionButton(text('liftSuspension'), undefined, async () => {
+  const lift = actionButton(handlerText('liftSuspension'), undefined, async () => {
     await ask('POST', `/api/handlers/${encodeURIComponent(uuid)}/lift-suspension`, { body: { url } });
-    notice(text('suspensionLifted'));
+    notice(handlerText('suspensionLifted'));
     await refresh();
   });
   return make(
     'p.suspension',
-    badge(text('suspended'), 'warn'),
+    badge(handlerText('suspended'), 'warn'),
     datum(url, 'code'),
     make('span.hint', `${text('until')} `, timeElement(until)),
     mayChange() && lift,
