@@ -8,20 +8,30 @@ import { bearer } from '../support/tokens.ts';
 browserTest('an access token is created on the page of tokens, copied and replaced; the old and the new one are revoked', async (t) => {
   const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, inner: { type: 'http', port: 0 } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
-  const page = await openFolder(t, server, { expectedErrors: /422/ });
+  const page = await openFolder(t, server, { expectedErrors: /422|400/ });
   await page.getByRole('link', { name: 'Access tokens' }).click();
   await page.getByText('New token').waitFor();
   await assertAccessible(page, 'the page of access tokens');
   await page.getByLabel('What it is for').fill('nightly build');
   await page.getByLabel(/^Addresses/).fill('127.0.0.0/8\n::1');
-  await page.getByLabel('Read files').check();
   await page.getByLabel(/^Folders and files/).fill('out');
-  await page.getByRole('button', { name: 'Create token' }).click();
-  await page.getByRole('alert').waitFor();
+  const create = page.getByRole('button', { name: 'Create token' });
+  await create.click();
+  await page.locator('[name=rights]:invalid').first().waitFor();
+  const rights = (kind: string) => page.getByRole('radio', { name: kind });
+  await rights('Everything that you may do').check();
+  await page.getByText(/^Read files, List folders, .*Make access tokens$/).waitFor();
+  await rights('Only what you choose').check();
+  await create.click();
+  await page.getByRole('alert').getByText('Choose at least one right for the token.').waitFor();
+  await page.getByLabel('Read files').check();
+  await assertAccessible(page, 'the form for a new token');
+  await create.click();
+  await page.getByRole('alert').getByText('/').waitFor();
   assert.equal(await page.getByLabel('What it is for').inputValue(), 'nightly build', 'after a refusal the typed text stays');
   assert.equal(await page.getByLabel('Read files').isChecked(), true);
   await page.getByLabel(/^Folders and files/).fill('/a.txt');
-  await page.getByRole('button', { name: 'Create token' }).click();
+  await create.click();
 
   await page.getByRole('heading', { name: 'The token is ready' }).waitFor();
   const secret = page.getByLabel(/^Token:/);
@@ -37,7 +47,7 @@ browserTest('an access token is created on the page of tokens, copied and replac
   assert.ok(!(await page.content()).includes(first), 'the token is shown only once');
   await assertAccessible(page, 'the list of access tokens');
   const [row] = await page.locator('tbody tr').allInnerTexts();
-  assert.match(row ?? '', /nightly build[\s\S]*allow-read[\s\S]*created now/);
+  assert.match(row ?? '', /nightly build[\s\S]*Read files[\s\S]*created now/);
   assert.ok(!row?.includes('UTC'), 'times are local');
   await page.getByRole('button', { name: 'Actions for nightly build' }).click();
   await page.getByRole('menuitem', { name: 'Replace' }).click();
@@ -77,8 +87,12 @@ browserTest('an access token can be created without scripts, in each language, o
     const isWider = await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth);
     assert.equal(isWider, false, `${locale}: nothing scrolls sideways`);
     await page.locator('#name').fill(`${locale} <b>`);
+    await page.locator('[name=rights][value=read]').check();
     await page.getByRole('button', { name: create }).click();
     await page.getByRole('heading', { name: ready }).waitFor();
     assert.match(await page.locator('#secret').inputValue(), /^svc_t_[0-9A-Za-z]{49}$/);
   }
+  const { tokens } = (await server.get('/home/__svc__/tokens', { headers: { accept: 'application/json' } })).json<{ tokens: object[] }>();
+  assert.equal(tokens.length, 4);
+  for (const token of tokens) assert.deepEqual(token, { ...token, permissions: ['allow-read', 'allow-list', 'allow-traverse'] });
 });

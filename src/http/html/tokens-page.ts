@@ -84,7 +84,7 @@ function tokenItem(context: PageContext, token: Grant): PlacedItem {
   const { language } = context;
   const { id, createdMs, notBeforeMs, expiresMs, services, addresses, permissions, used } = token;
   const about = factsHtml([
-    permissions !== undefined && html`<code>${permissions.join(', ')}</code>`,
+    permissions === undefined ? language.text('rightsAll') : rightsText(context, permissions),
     notBeforeMs !== undefined && notBeforeMs > createdMs && phraseWithTime(context, 'validFrom', notBeforeMs),
     addresses !== undefined && language.text('tokenFrom', { addresses: addresses.join(', ') }),
     services !== undefined && language.text('tokenAt', { services: services.join(', ') }),
@@ -210,6 +210,15 @@ const rightTexts = {
   'allow-create-token': 'mayCreateToken',
 } as const satisfies Record<string, PageTextName>;
 
+type Right = keyof typeof rightTexts;
+
+/** The permissions of a token that can only read. */
+const readRights: readonly Right[] = ['allow-read', 'allow-list', 'allow-traverse'];
+
+function rightsText({ language }: Pick<PageContext, 'language'>, keywords: readonly string[]): string {
+  return keywords.map((keyword) => (keyword in rightTexts ? language.text(rightTexts[keyword as Right]) : keyword)).join(', ');
+}
+
 interface TokenForm {
   url: string;
   account: Account;
@@ -218,14 +227,14 @@ interface TokenForm {
   fields: URLSearchParams | undefined;
 }
 
-/** Renders the form for a new token. If the user fills in only a name, the token has all rights of the account. */
+/** Renders the form for a new token. The user must choose its rights: only to read, all rights of the account, or some of them. */
 function tokenForm({ language }: PageContext, { url, account, services, fields }: TokenForm): Html {
   const typed = (name: string) => new Html(escapeFormValue(fields?.get(name) ?? ''));
   const chosen = (name: string, value: string) => fields?.getAll(name).includes(value) === true && html` checked`;
-  const box = (name: string, value: string, label: Html) =>
-    html`<label class="line"><input type="checkbox" name="${name}" value="${value}"${chosen(name, value)}> ${label}</label>
+  const box = (name: string, value: string, label: Html | string, type: 'checkbox' | 'radio' = 'checkbox') =>
+    html`<label class="line"><input type="${type}" name="${name}" value="${value}"${chosen(name, value)}${type === 'radio' && html` required`}> ${label}</label>
 `;
-  const rights = Object.entries(rightTexts).filter(([keyword]) => account.permissions.mayGive(keyword));
+  const rights = (Object.keys(rightTexts) as Right[]).filter((keyword) => account.permissions.mayGive(keyword));
   const longest = account.tokens.maximum_days;
   const lives = [...new Set([...offeredDays.filter((days) => days < longest), longest])];
   const life = Number(fields?.get('days') ?? Math.min(90, longest));
@@ -234,8 +243,10 @@ function tokenForm({ language }: PageContext, { url, account, services, fields }
 <input id="name" name="name" required maxlength="200" autocomplete="off" value="${typed('name')}">
 <label for="path">${language.text('tokenPaths')}</label>
 <textarea id="path" name="path" rows="2" spellcheck="false" autocapitalize="none">${typed('path')}</textarea>
-<fieldset><legend>${language.text('tokenRights')}</legend>
-${rights.map(([keyword, text]) => box('permissions', keyword, html`${language.text(text)}`))}</fieldset>
+<fieldset class="rights"><legend>${language.text('tokenRights')}</legend>
+${readRights.every((right) => rights.includes(right)) && box('rights', 'read', language.text('rightsRead'), 'radio')}${box('rights', 'all', language.text('rightsAll'), 'radio')}<p class="hint">${rightsText({ language }, rights)}</p>
+${box('rights', 'chosen', language.text('rightsChosen'), 'radio')}</fieldset>
+<fieldset class="those" aria-label="${language.text('rightsChosen')}">${rights.map((keyword) => box('permissions', keyword, language.text(rightTexts[keyword])))}</fieldset>
 ${
   services.length > 0 &&
   html`<fieldset><legend>${language.text('tokenServices')}</legend>
@@ -249,14 +260,21 @@ ${services.map(({ uuid, type }) => box('services', uuid, html`${type.toUpperCase
 </form>`;
 }
 
-/** Converts the fields of the form to the JSON body that the REST API accepts for a new token. */
+/**
+ * Converts the fields of the form to the JSON body that the REST API accepts for a new token.
+ *
+ * @throws ServiceError `nothing-selected` if the user wants to choose rights but has chosen none
+ */
 function formOrder(fields: URLSearchParams): Record<string, unknown> {
+  const kind = fields.get('rights');
   const lines = (name: string) => some((fields.get(name) ?? '').split(/\r\n|\r|\n/).filter((line) => line.trim() !== ''));
   const list = (name: string) => some(fields.getAll(name));
+  const permissions = kind === 'all' ? undefined : kind === 'read' ? readRights : list('permissions');
+  if (kind === 'chosen' && !permissions) throw new ServiceError('nothing-selected', 'Choose at least one right for the token.');
   return {
     name: fields.get('name')?.trim() ?? '',
     path: lines('path'),
-    permissions: list('permissions'),
+    permissions,
     services: list('services'),
     addresses: lines('addresses')?.map((line) => line.trim()),
     expires: Number(fields.get('days')) * 86_400,
