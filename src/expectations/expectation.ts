@@ -250,6 +250,11 @@ export class Expectation {
     return arrivals.filter(({ isFit }) => isFit)[this.options.count.minimum - 1]?.timeMs;
   }
 
+  /** Whether more fitting files arrived than are expected. */
+  hasTooMany({ arrivals }: Occurrence): boolean {
+    return arrivals.filter(({ isFit }) => isFit).length > this.options.count.maximum;
+  }
+
   /** The state of an occurrence at a given time, and the reason. */
   judge({ arrivals, graceEndsMs, excuse }: Occurrence, nowMs: number): { state: OccurrenceState; reason?: string } {
     const { minimum, maximum } = this.options.count;

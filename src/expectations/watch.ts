@@ -280,7 +280,7 @@ export class ExpectationWatch {
       for (const occurrence of expectation.occurrences) {
         const { state } = expectation.judge(occurrence, nowMs);
         const key = `${expectation.uuid} ${occurrence.dueMs}`;
-        if (state === 'waiting' || !isNews(told.get(key), stateIds[state])) continue;
+        if (state === 'waiting' || !isNews(told.get(key), stateIds[state], expectation.hasTooMany(occurrence))) continue;
         const context = eventContext(expectation.options, server);
         events.emit({ id: stateIds[state], data: { ...expectation.tell(occurrence, nowMs) }, context });
         told.set(key, stateIds[state]);
@@ -290,12 +290,14 @@ export class ExpectationWatch {
 }
 
 /**
- * Whether a new state is reported. A state that came from a file or an excuse stays, even if retention removes the event of the file.
+ * Whether a new state is reported. A state that came from a file or an excuse stays if retention removes the event of the file. It changes
+ * if too many files arrive.
  */
-function isNews(before: number | undefined, next: number): boolean {
+function isNews(before: number | undefined, next: number, hasTooMany: boolean): boolean {
   if (before === undefined) return true;
+  if (before === next || next === stateIds.missing) return false;
   const isDecided = before === stateIds.met || before === stateIds.late || before === stateIds.excused;
-  return before !== next && !(isDecided && (next === stateIds.missing || next === stateIds.malformed)) && next !== stateIds.missing;
+  return !isDecided || next !== stateIds.malformed || hasTooMany;
 }
 
 /** The context of an expectation's events. It names the account, so that handlers can filter by it. */

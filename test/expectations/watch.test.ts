@@ -18,6 +18,7 @@ const server = { uuid: 'server', type: 'server', name: 'test' };
 const hourMs = 3_600_000;
 const stateIds = [
   eventIds.expectationMet,
+  eventIds.expectationMalformed,
   eventIds.expectationLate,
   eventIds.expectationMissing,
   eventIds.expectationExcused,
@@ -104,6 +105,27 @@ test('a file in time, one that is missing and then late, and an excuse are each 
   ] as const)
     await assert.rejects(first.watch.excuse(uuid, at, reason), { code });
   await first.stop();
+});
+
+test('an occurrence that was met is reported as malformed, once, if more files than expected arrive', async (t) => {
+  const [folder, clock] = [temporaryFolder(t), new ManualClock()];
+  const process = open(folder, clock);
+  await process.watch.apply({ orders: { ...orders, count: { minimum: 1, maximum: 1 } } });
+  await until('the watch has started', () => process.watch.figures().length === 1);
+  clock.advance(40 * 60_000);
+  process.upload();
+  await untilTold(clock, process, 1);
+  process.upload();
+  await untilTold(clock, process, 2);
+  process.upload();
+  clock.advance(1.3 * hourMs);
+  await untilTold(clock, process, 3);
+  assert.deepEqual(await process.told(), [
+    [eventIds.expectationMet, '2023-11-14T23:00:00Z'],
+    [eventIds.expectationMalformed, '2023-11-14T23:00:00Z'],
+    [eventIds.expectationMissing, '2023-11-15T00:00:00Z'],
+  ]);
+  await process.stop();
 });
 
 test('states that changed while no process ran are reported once, at the next start; states before the first start are not', async (t) => {

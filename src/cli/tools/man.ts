@@ -34,7 +34,7 @@ function manPage(program: Command): string {
     '.SH FILES',
     '.TP',
     roff('svc.config.yaml, svc.config.yml, svc.config.json, .svcrc, .svcrc.yaml, .svcrc.json, package.json'),
-    roff('Names of the configuration file. It is searched only in the current folder.'),
+    roff('Names of the configuration file. svc looks for it only in the current folder.'),
   ].join('\n');
 }
 

@@ -152,7 +152,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
     virtual.set(name, index);
     const folder = resolve(realPath);
     const other = real.find((candidate) => isWithin(folder, candidate.realPath) || isWithin(candidate.realPath, folder));
-    const effect = 'a permission rule for one path does not hold for the other';
+    const effect = 'a permission rule for one path does not apply to the other';
     if (other) report.warning('virtual-folder-overlap', at, `${folder} is also seen below "${other.virtualPath}"; ${effect}`);
     real.push({ virtualPath: name, realPath: folder });
   }

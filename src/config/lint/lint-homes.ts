@@ -100,8 +100,8 @@ function lintGroupHomes(config: Config, report: Report): void {
       const fixed = other.home.includes(userVariable) ? dirname(`${other.home.slice(0, other.home.indexOf(userVariable))}x`) : other.home;
       if (other.uuid === uuid || fixed === parent || !isWithin(fixed, parent)) continue;
       const name = fixed.slice(parent.length + 1).split(sep, 1)[0] ?? '';
-      const group = uuid === defaultGroupUuid ? 'default group' : `group "${uuid}"`;
-      const problem = `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which contains the folders of this group`;
+      const [group, inner] = [uuid, other.uuid].map((id) => (id === defaultGroupUuid ? 'the default group' : `group "${id}"`));
+      const problem = `an account named "${name}" of ${group} would have ${resolve(parent, name)} as its home folder, which contains the home folders of ${inner}`;
       report.warning('home-collision', ['groups', other.uuid, 'home_folder_path'], problem);
     }
   }
