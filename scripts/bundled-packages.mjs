@@ -51,7 +51,7 @@ export function licencesOf(packages, { version }) {
 export function licenceComment(licences) {
   const text = licences.replaceAll('*/', '* /');
   const escaped = text.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return `/*\nLicences of what this file holds (\\uXXXX is a character beyond ASCII).\n\n${escaped}\n*/\n`;
+  return `/*\nLicences of the packages in this file (\\uXXXX is a character beyond ASCII).\n\n${escaped}\n*/\n`;
 }
 
 /**

@@ -86,7 +86,7 @@ async function judge(servers) {
   console.log(`In turns with the build of ${options.smoke ? 'these sources' : commit}, on ${disk}.`);
   console.log(
     table(
-      ['CPU of a request', 'to the baseline', 'at most'],
+      ['workload', 'CPU relative to the baseline', 'at most'],
       [...costs].map(([name, cost]) => [name, cost.toFixed(2), highestRatio]),
     ),
   );

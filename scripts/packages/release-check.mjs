@@ -33,7 +33,7 @@ if (uncommitted !== '') fail(`a release is made of a commit, and these files dif
 const commit = git('rev-parse', 'HEAD');
 const audit = spawnSync(process.execPath, ['scripts/audit.mjs'], { encoding: 'utf8' });
 process.stdout.write(audit.stdout);
-if (audit.status !== 0) fail('a package has a high or critical vulnerability, and assessments.json does not say that svc is not affected.');
+if (audit.status !== 0) fail('a package has a high or critical vulnerability that assessments.json does not list as not_affected.');
 // The hashes of the Node.js packages are fixed, so both builds can use the same copies.
 const nodes = Object.keys(platforms).map((name) => nodeOf(name).folder);
 const work = mkdtempSync(join(tmpdir(), 'svc-release-'));

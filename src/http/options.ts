@@ -87,7 +87,7 @@ function publicUrl() {
 const passthrough = headerNames().superRefine((names, context) => {
   for (const name of names) {
     if (refusedPassthroughHeaders.has(name.toLowerCase()))
-      context.addIssue({ code: 'custom', message: `"${name}" must not be passed through` });
+      context.addIssue({ code: 'custom', message: `"${name}" must not be copied from the reply of the back-end` });
   }
 });
 

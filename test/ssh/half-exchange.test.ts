@@ -35,7 +35,7 @@ test('a client that stops at any point of the first key exchange or login is dis
   const ended = async () => (await server.events()).filter(({ id }) => id === '30015').map(({ data }) => data.details);
   // Clients that stop during the identification have no events.
   await until('the ends of the clients are reported', async () => (await ended()).length >= stops.length - 1);
-  assert.deepEqual(new Set(await ended()), new Set(['The client did not log in in time.']));
+  assert.deepEqual(new Set(await ended()), new Set(['The client did not log in within the time limit.']));
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client, 'others are served');
 });
 

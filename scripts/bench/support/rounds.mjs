@@ -60,7 +60,7 @@ export class Rounds {
       workload,
       ...['value', 'cpuUs', 'cpuS'].map((member) => ratioOf(workload, member)),
     ]);
-    return [`This build for each of ${commit}:`, '', table(['workload', 'figure', 'CPU each', 'CPU a GiB'], rows)];
+    return [`This build relative to ${commit}:`, '', table(['workload', 'figure', 'CPU per request', 'CPU per GiB'], rows)];
   }
 
   /** Returns a table of all figures, with a row for each workload and a column for each measured server. */

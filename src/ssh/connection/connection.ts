@@ -249,7 +249,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     const { options } = this.#current();
     const graceMs = options.login_grace_time * 1000;
     if (!this.isLoggedIn) {
-      if (nowMs - this.#beganMs > graceMs && !this.#login.isBusy) this.cut('The client did not log in in time.');
+      if (nowMs - this.#beganMs > graceMs && !this.#login.isBusy) this.cut('The client did not log in within the time limit.');
       return;
     }
     if (this.#keyExchanges.isOverdue(nowMs, this.#isExchangingKeys)) this.cut('The client did not finish an exchange of keys.');
