@@ -8,7 +8,7 @@ import { until } from '../support/receiver.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a link ends when the right to share or its file is gone, or at its expiry; its page then shows no file and no account', async (t) => {
+test('a link ends with the right to share, with its file, or at its expiry; its page then shows no file and no account', async (t) => {
   const server = await startServer(t, { group: { links: { maximum_days: 1 } } });
   for (const name of ['a.txt', 'gone.txt', 'short.txt']) writeFileSync(join(server.home, name), 'a');
   assert.equal((await orderLink(server, { path: '/a.txt', expires: 86_401 })).status, 422, 'the maximum of the group');
@@ -78,7 +78,7 @@ test('the URL of a link never contains an untrusted Host header', async (t) => {
   }
 });
 
-test('a cut download counts for the maximum of its link, because it began with the first byte; its resumption does not', async (t) => {
+test('a cut download that began with the first byte counts towards the maximum of its link; its resumption does not', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), Buffer.alloc(32 * 1024 * 1024));
   const { at } = await makeLink(server, { path: '/large', maximum_downloads: 1 });

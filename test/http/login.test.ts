@@ -183,7 +183,7 @@ test('CSRF: a foreign Origin or Referer is refused on every change, including th
   assert.equal((await server.put('/home/a', 'x', { headers: { referer: `${own}/home/` } })).status, 201);
 });
 
-test('brute force gets 429 with Retry-After before any method is asked; a success removes the failures of its name', async (t) => {
+test('brute force gets 429 with Retry-After before any method is asked; a login removes earlier failures of its account', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 60 } } });
   const session = await server.login();
   let guesses = 0;
@@ -266,7 +266,7 @@ test('a body that is not JSON is shown nowhere, because it can contain a passwor
     }
   const refused = (await server.events()).filter(({ id }) => id === '40019');
   assert.equal(refused.length, 9);
-  // Log and journal are also searched at the end. Here, only the first characters of the marker are searched for, as messages are cut.
+  // At the end, log and journal are searched for the whole marker. Here, its first characters are enough, because messages are cut.
   for (const text of [server.log.join(''), JSON.stringify(refused)]) assert.ok(!text.includes(marker.slice(0, 6)), text);
 });
 

@@ -107,7 +107,7 @@ test('allow-delete-folder suffices to delete an empty folder over every interfac
   assert.equal((await server.eventIds()).filter((id) => id === 40026).length, 5);
 });
 
-test('a virtual folder without its real folder is listed without a time, and the log mentions it once', async (t) => {
+test('a virtual folder without its real folder is listed without a time, and the log reports each loss once', async (t) => {
   const first = await startServer(t);
   await first.stop();
   mkdirSync(join(first.home, 'real'));

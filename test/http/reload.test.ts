@@ -23,7 +23,7 @@ function makeLarge(server: TestServer): void {
   truncateSync(join(server.home, 'large'), largeBytes);
 }
 
-/** Returns the headers of both ways to present a session. */
+/** Logs in twice. Returns headers with each session: one as authorization, one as a cookie. */
 async function sessionHeaders(server: TestServer, username = 'alice', password = testPassword) {
   const bySession = { authorization: `session ${await server.login(username, password)}` };
   const byCookie = { cookie: `SVC_HTTP_SESSION=${await server.login(username, password)}` };

@@ -22,7 +22,7 @@ function pathNamed(value: string): string {
   return /%(?:[01][0-9A-F]|7F|C2%[89])|%20$/.test(value) ? decodeURIComponent(value) : value;
 }
 
-test('the value is the path itself; only control characters, a final space and % are encoded', () => {
+test('the value is the path itself; control characters and a final space are encoded, and in a value with either, % as well', () => {
   const cases: [string, string][] = [
     ['/', '/'],
     ['/a b/c#d?e&f"g\\h', '/a b/c#d?e&f"g\\h'],
@@ -61,7 +61,7 @@ const oddNames = [...plain.slice(2), ...encoded].flatMap((name) =>
   ['', 'x', 'ü', 'ẞ', 'z\u0301', '%2F', '𝄞 ', 'a.b '].map((start) => `${start}${name}`),
 );
 
-test('200 files of odd names are found again by the header', async (t) => {
+test('at least 200 files with odd names are found again by the header server-path', async (t) => {
   const server = await startServer(t);
   const names = [...new Set([...oddNames, ...plain.slice(0, 2)])].filter((name) => !name.endsWith('%20'));
   assert.ok(names.length >= 200);
@@ -143,7 +143,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
     };
     for (const name of ['ü€', 'ü€ ', '%41', 'a\nb%', 'plain']) {
       const file = `/${name}`;
-      // The name with a control character already exists on disk; no upload may create it again.
+      // Uploads may not create a name with a control character, so this file is written to disk directly.
       const refused = name.includes('\n') ? 400 : undefined;
       if (refused) writeFileSync(join(server.home, name), 'größe');
       await check(refused ?? 201, 'PUT', file, auth, 'größe');

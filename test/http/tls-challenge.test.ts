@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 
 const protocol = 'acme-tls/1';
 
-/** Opens a listener that separates challenges from other connections, which it echoes. */
+/** Opens a listener that answers challenges. Of other connections, it records the first bytes, and replies `other`. */
 async function listen(t: TestContext): Promise<{ port: number; given: string[]; sockets: Set<Socket>; clock: ManualClock }> {
   const clock = new ManualClock();
   clock.advance(Date.now() - clock.nowMs());
@@ -73,7 +73,7 @@ test('a challenge gets a certificate only for its name and its protocol', async 
   }
 });
 
-test('bytes in any pieces are passed on unchanged; a client that sends no record, half of one or garbage delays nothing', async (t) => {
+test('bytes in any pieces are passed on unchanged, and garbage immediately; a client that becomes silent is disconnected', async (t) => {
   const { port, given, sockets, clock } = await listen(t);
   const record = Buffer.concat([Buffer.from([22, 3, 1, 0, 40]), Buffer.alloc(40, 'x')]);
   const send = async (...pieces: (Buffer | string)[]) => {

@@ -51,7 +51,7 @@ const expected: Record<string, string> = {
   'copymove 9 move': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
 };
 
-/** With `webdav_compatibility`, a file may replace a folder. PROPPATCH gets 207 with a 403 for each property, which litmus also finds. */
+/** With `webdav_compatibility`, a file may replace a folder. PROPPATCH gets 207, but litmus notices its 403 for each property. */
 const expectedInCompatibility: Record<string, string> = { ...always };
 
 /** If the server offers class 2, litmus also runs the tests of locks. */

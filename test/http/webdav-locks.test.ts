@@ -83,7 +83,7 @@ test('with webdav_compatibility, MKCOL accepts URLs without a slash, and PROPPAT
   assert.ok((await server.eventIds()).includes(40066));
 });
 
-test('with webdav_compatibility, DELETE and MOVE accept the URL of a folder without its slash; otherwise they redirect it', async (t) => {
+test('DELETE and MOVE of a folder without the slash of its URL work with webdav_compatibility, and otherwise get a redirect', async (t) => {
   for (const [config, move, remove] of [
     [{}, 307, 307],
     [on, 201, 204],
@@ -200,7 +200,7 @@ test('a lock applies to every method of every client, and its token works only f
   assert.equal((await both.put('/home/a', 'new')).status, 201, 'the lock ended when the file was deleted');
 });
 
-test('If with a token and an entity tag: both must match', async (t) => {
+test('the header If: token and entity tag must both match, Not negates, and a PUT without the token gets 423', async (t) => {
   const server = await startServer(t, on);
   writeFileSync(join(server.home, 'a'), 'A');
   const etag = (await server.get('/home/a')).headers.etag;

@@ -6,7 +6,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 
 const handler = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
 
-test('a node that starts without Redis stays up, but is not ready; later, a new handler gets only events since its start', async (t) => {
+test('a node that starts without Redis stays up, but is not ready; later, its new handler gets the events since this start', async (t) => {
   const receiver = await startReceiver(t);
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
   const begun = await startNodesOnRedis(t, 1, { services });

@@ -8,7 +8,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('if the node that runs a handler is killed, another node takes over within the lease, and delivers in order', {
+test('if the node that runs a handler is killed, another node takes over soon after the lease has expired, and delivers in order', {
   timeout: 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;

@@ -17,7 +17,7 @@ function unpacked(t: TestContext, fill: (folder: string) => void = () => {}): Ma
 
 const configure = 'mkdir -p /etc/svc && cp /mnt/svc.config.yaml /etc/svc/ && sh /mnt/postinst configure ""';
 
-test('a purge removes the files of the package, and nothing that is mounted there', (t) => {
+test('a purge removes the files of the package, but nothing on file systems that are mounted below its folders', (t) => {
   const copy = unpacked(t, (folder) => {
     mkdirSync(join(folder, 'shared/alice'), { recursive: true });
     writeFileSync(join(folder, 'shared/alice/kept'), 'of several machines');

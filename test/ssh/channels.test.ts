@@ -49,7 +49,7 @@ test('thousands of channels and requests on them are answered within the limits,
   );
 });
 
-test('an unused channel is closed from both sides, each time it is opened, and its slot is free again', async (t) => {
+test('each of many unused channels is closed by both sides, and its slot is free again', async (t) => {
   const server = await startSsh(t, { maximum_channels: 2 });
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const protocol = protocolOf(client);

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { shellWords } from '../../src/ssh/connection/channels.ts';
 
-test('a command is read like in a Unix shell', () => {
+test('a command is split into words as a Unix shell splits it', () => {
   for (const words of [['md5sum'], ['md5sum', '/a b/c'], ['sha1sum', "it's", 'a "quote"', '\\', '$HOME', '`id`', '*', 'ü😀', 'a\nb', '']]) {
     const quoted = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
     assert.deepEqual(shellWords(quoted), words);
@@ -15,7 +15,7 @@ test('a command is read like in a Unix shell', () => {
   assert.deepEqual(shellWords("md5sum a'\n'b"), ['md5sum', 'a\nb']);
 });
 
-test('a text with further features of a shell is not a command', () => {
+test('a command that uses other features of a shell, or has an open quotation, is refused', () => {
   for (const command of [
     'md5sum a; rm b',
     'md5sum a && id',

@@ -182,7 +182,7 @@ test('a file with a temporary name is inspected once, under its final name, and 
   assert.deepEqual(visible(join(home, 'd')).sort(), ['a.csv', 'b.csv', 'c.csv', 'x.txt']);
 });
 
-test('an account sees its held upload under its name, can set times, and can rename it to the final name', async (t) => {
+test('an account sees its held upload under the uploaded name, can set its times, and can rename it to the final name', async (t) => {
   const { client, home, environment, inspector } = await session(t);
   assert.equal((await put(client, 'd/x.filepart', 'odd')).code, ok);
   assert.equal(await sizeAt(client, 'd/x.filepart'), 3);

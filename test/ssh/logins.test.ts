@@ -130,7 +130,7 @@ test('wrong passwords over SSH ban the address for HTTP, too', async (t) => {
   assert.ok(dataOf(await server.events(), 20005).length >= 2);
 });
 
-test('the callout gets keys only after a valid signature, as the base64 blob, from a creator of type ssh', async (t) => {
+test('the callout gets a key only after a valid signature, as the base64 blob, and with a creator of type ssh', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   let answer = { status: 204, body: '' };
   const callout = await calloutEndpoint(t, (response) => response.writeHead(answer.status).end(answer.body));

@@ -32,7 +32,7 @@ async function opensshLogsIn(server: SshTestServer, port: number, { cipher, mac 
 
 const sides = ['client', 'server'] as const;
 
-test('with strict key exchange no packet can be inserted and another one removed for it', async (t) => {
+test('with strict key exchange, an attacker can neither insert a packet, nor delete one, nor replace one by another', async (t) => {
   const server = await startSsh(t, limits);
   const withOpenssh = hasProgram(t, 'ssh');
   const expectLogins = async (name: string, mode: Mode, side: 'client' | 'server', tampering: Tampering, expected: boolean) => {

@@ -129,7 +129,7 @@ function overHttp1(server: TestServer, request: Leaving, name: string, afterMs: 
       socket.write(`${method} ${path.replaceAll('FILE', name)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       socket.write(isChunked ? `${sent.length.toString(16)}\r\n${sent}\r\n` : sent);
       await sleep(afterMs);
-      // Half of the clients reset the connection; the others end it properly.
+      // Half of the clients close the connection abruptly; the others end it properly.
       if (users % 2 === 0) socket.destroy();
       else socket.end();
     });

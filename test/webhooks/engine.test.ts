@@ -23,7 +23,7 @@ async function records(folder: string): Promise<DeliveryRecord[]> {
   return all;
 }
 
-/** Starts a service on a folder, which can be used again. */
+/** Starts a service on a folder. A later service on this folder continues with its data. */
 async function startOn(
   t: TestContext,
   folder: string,
@@ -80,7 +80,7 @@ test('concurrency limits the number of simultaneous requests', async (t) => {
   await receiver.received(3);
   // The other handler has delivered all seven meanwhile.
   await other.received(7);
-  assert.equal(receiver.requests.length, 3, 'the fourth waits');
+  assert.equal(receiver.requests.length, 3, 'the fourth delivery waits');
   receiver.release();
   await receiver.received(7);
   assert.equal(new Set(paths(receiver.events())).size, 7);

@@ -93,7 +93,7 @@ test('of an archive with a million members, only the first are read, but all are
   assert.equal((await archive.next(10_000)).length, 10_000);
 });
 
-test('names are UTF-8 with or without the flag, otherwise code page 437; a Unicode name replaces a name if its checksum fits', async () => {
+test('names are UTF-8 with or without the flag, otherwise code page 437; an extra Unicode name counts if its checksum fits', async () => {
   const unicode = (name: Buffer, better: string) => {
     const field = Buffer.concat([Buffer.alloc(9), Buffer.from(better)]);
     field.writeUInt16LE(0x7075, 0);

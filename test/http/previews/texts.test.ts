@@ -66,7 +66,7 @@ test('written separated values can be read again', () => {
   );
 });
 
-test('only the first separated values are read; a last line that may be cut is left out', () => {
+test('only the first records of separated values are read; a last line that may be cut is left out', () => {
   const text = 'a,b\n'.repeat(1000);
   assert.deepEqual(readSeparatedValues(text, 2, true), {
     records: [
@@ -204,7 +204,7 @@ test('code is coloured by types of words, and a construct that is open at the en
   assert.equal(findLanguage('constructor'), undefined);
 });
 
-test('every line of every language keeps all its text', () => {
+test('the coloured parts of a line have all its text, in every language', () => {
   const names = [
     'js',
     'ts',

@@ -30,7 +30,7 @@ test('the offset of a stalled upload is soon recorded, at any size, and survives
   }
   const records = () => readdirSync(join(folder, 'data/uploads')).map((name) => readFileSync(join(folder, 'data/uploads', name), 'latin1'));
   for (const size of sizes)
-    await until(`${size} bytes count`, () => records().some((record) => record.startsWith(`{"offsetBytes":${size},`)));
+    await until(`the offset ${size} is recorded`, () => records().some((record) => record.startsWith(`{"offsetBytes":${size},`)));
   running.child.kill('SIGKILL');
   await running.ended;
   ({ running, client } = await serve());

@@ -37,7 +37,7 @@ async function forEach(action: (index: number) => Promise<void>): Promise<void> 
   );
 }
 
-test(`${count} unfinished uploads of one account: limited in number and memory, each can be resumed, and all end`, {
+test(`${count} unfinished uploads of one account: limited in number and memory; one is completed, one survives a restart, and all end`, {
   timeout: 900_000,
 }, async (t) => {
   const clock = new SteppedClock();

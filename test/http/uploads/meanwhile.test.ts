@@ -10,7 +10,7 @@ import { WatchedRequest } from '../../support/watched-request.ts';
 
 const dayMs = 86_400_000;
 
-test('an upload ends if its account loses the permission meanwhile; the old file stays', async (t) => {
+test('an upload ends if its account loses the permission to write meanwhile; the old file stays', async (t) => {
   const server = await startServer(t);
   for (const name of ['a', 'b']) writeFileSync(join(server.home, name), 'old');
   const url = await begin(server, 'a', content.subarray(0, 1000));
@@ -49,7 +49,7 @@ test('an upload survives jumps of the clock, and a request with content keeps it
   assert.deepEqual(ids, ['40021', '40017']);
 });
 
-test('the upload back-end answers only the request that completes an upload', async (t) => {
+test('the upload back-end is called only when an upload is complete; a repeated last request gets the same reply header', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r1' } } });
   const server = await startServer(t, {
     service: { api_backend_uuid: 'backend', api_passthrough_headers: 'x-receipt' },
@@ -78,7 +78,7 @@ test('the upload back-end answers only the request that completes an upload', as
   );
 });
 
-test('a folder that took the name of the target ends a tus upload with 422', async (t) => {
+test('if a folder has taken the name of the file meanwhile, a tus upload ends with 422', async (t) => {
   const server = await startServer(t);
   const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
   const metadata = { 'upload-length': '5', 'upload-metadata': `path ${Buffer.from('/a').toString('base64')}` };

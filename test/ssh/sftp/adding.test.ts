@@ -54,7 +54,7 @@ test('allow-create-file: OPEN of an existing file for writing is denied with any
   assert.deepEqual(contents(), { 'a.csv': 'old' });
 });
 
-test('allow-create-file: every SFTP request can create a file, and none changes an existing one', async (t) => {
+test('allow-create-file: all SFTP requests that create files can do so, and none changes an existing file', async (t) => {
   const { client, plant, contents } = addingSession(t);
   for (const [name, door] of Object.entries(sftpDoors)) {
     if (name === 'MKDIR') continue;

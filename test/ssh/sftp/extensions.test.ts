@@ -161,7 +161,7 @@ async function textOf(client: RawSftp, handle: Buffer): Promise<string> {
   return String((await client.read(handle, 0, 1000)) ?? '');
 }
 
-test('copy-data copies any part of a file to any offset; it is an error if the source ends before the part', async (t) => {
+test('copy-data copies any part of a file to any offset; a part that reaches beyond the end of the source is an error', async (t) => {
   const session = extensionSession(t);
   const { client, home, code, events } = session;
   const copy = (what: Copy) => code('copy-data', copyFields(what));

@@ -25,7 +25,7 @@ function inPlaceSession(t: TestContext, options: Options = {}, group: Parameters
 const told = (events: { id: number; data: Record<string, unknown> }[]) =>
   events.map(({ id, data }) => [id, data.path, data.total_write, data.in_place]);
 
-test('a file above the limit is resumed in place: others see it grow, and the event of the upload says so', async (t) => {
+test('a file above the limit is resumed in place: others see it grow, and the event of the upload has in_place', async (t) => {
   const { client, home, events, path, ino, text } = inPlaceSession(t);
   const handle = await client.open('large', write | create);
   assert.equal(await client.write(handle, old.length, ', resumed'), ok);
@@ -128,7 +128,7 @@ test('a file can be truncated, renamed and removed during an upload in place', a
   );
 });
 
-test('limits of files and of the account also apply in place, and to the rest of an aborted upload', async (t) => {
+test('limits of files and of the account also apply in place, and what an aborted upload wrote counts for the quota', async (t) => {
   const { client, text, lose, served, ...shared } = inPlaceSession(t, {}, { quota_size: 100, file_write_size: 50 });
   const handle = await client.open('large', write);
   assert.equal(await client.write(handle, 45, 'too long'), failure);
