@@ -9,7 +9,7 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { takeFlash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
-import { column, nextDirection } from './pages/listing/listing-page.ts';
+import { column, linksData, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -20,16 +20,18 @@ interface AccountPage {
   url: string;
   title: string;
   content: Html;
+  /** Limits of new links, as in `ListingModel.share`, for a page on which the script can create links. */
+  share?: string;
 }
 
 /**
  * Builds the reply with a page of the account, such as the trash; pages of folders are built elsewhere. If a form redirected the browser to
  * the page, the page shows the result of the form.
  */
-export function accountPage(exchange: Exchange, context: PageContext, { url, title, content }: AccountPage, status = 200): Reply {
+export function accountPage(exchange: Exchange, context: PageContext, { url, title, content, share }: AccountPage, status = 200): Reply {
   const { language } = context;
   const { flash, clearLine } = takeFlash(exchange, language);
-  const body = html`<main id="main" data-may="">
+  const body = html`<main id="main" data-may=""${linksData({ share })}>
 <nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
 <li><a href="${url}" aria-current="page">${title}</a></li></ol></nav>
 <h1 class="hidden">${title}</h1>
@@ -37,6 +39,11 @@ export function accountPage(exchange: Exchange, context: PageContext, { url, tit
 ${content}
 </main>`;
   return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
+}
+
+/** Renders a button for one selected item of a page. @param action value of the form's field `action` */
+export function oneButton(action: string, label: string, name: IconName): Html {
+  return html`<button class="trigger" name="action" value="${action}" data-icon="${name}" data-one title="${label}">${icon(name)}<span class="wide">${label}</span></button>`;
 }
 
 /** Renders the button that deletes, revokes or withdraws the selected items of a page. @param action value of the form's field `action` */

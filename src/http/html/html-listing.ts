@@ -1,3 +1,4 @@
+import type { Account } from '../../accounts/account.ts';
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
 import type { FoundEntry, Search } from '../../files/operations/search.ts';
 import { comparison, type ListingOrder, SortedListing, sortColumns } from '../../files/operations/sorted-listing.ts';
@@ -74,11 +75,15 @@ ${tools(context, model)}
   return layout(context, { title, body, hasScript: true });
 }
 
-/** Builds `ListingModel.share`: days that a new link is valid (default, maximum), and `password` if each link needs one. */
+/** Builds `ListingModel.share`. */
 function shareLimits({ visit, path, client, service }: Exchange): string | undefined {
   if (visit || !client?.account.links.enabled || !service.chain.takesGrants(client.account) || !client.files.may(path, 'share'))
     return undefined;
-  const { default_days: usual, maximum_days: max, require_password: needsPassword } = client.account.links;
+  return linkLimits(client.account);
+}
+
+/** Returns the limits of an account for new links in the form of `ListingModel.share`. */
+export function linkLimits({ links: { default_days: usual, maximum_days: max, require_password: needsPassword } }: Account): string {
   return `${Math.min(usual, max)} ${max}${needsPassword ? ' password' : ''}`;
 }
 

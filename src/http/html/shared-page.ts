@@ -11,12 +11,14 @@ import {
   endButton,
   factsHtml,
   formLimitBytes,
+  oneButton,
   type PlacedItem,
   phraseWithTime,
   placedName,
   questionPage,
   selectionTable,
 } from './account-page.ts';
+import { linkLimits } from './html-listing.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { inspect, makePageContext } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
@@ -31,13 +33,17 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
   const content = selectionTable(exchange, context, {
     url: sharedUrl,
     title,
-    actions: endButton('confirm-revoke', language.text('revoke')),
+    actions: html`${oneButton('renew', language.text('newAddress'), 'share')}
+${endButton('confirm-revoke', language.text('revoke'))}`,
     hint: html`<p class="hint">${language.text('sharedHint')}</p>`,
     items: links.map((link) => linkItem(exchange, context, link)),
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
     none: { icon: 'share', text: language.text('sharedNone') },
   });
-  return respond(exchange, accountPage(exchange, context, { url: sharedUrl, title, content }));
+  return respond(
+    exchange,
+    accountPage(exchange, context, { url: sharedUrl, title, content, share: linkLimits(signedIn(exchange).account) }),
+  );
 }
 
 function linkItem(exchange: Exchange, context: PageContext, grant: Grant): PlacedItem {

@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/account.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
+import { bdi, escapeFormValue, Html, html } from '../../lib/html.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -14,6 +14,7 @@ import {
   endButton,
   factsHtml,
   formLimitBytes,
+  oneButton,
   type PlacedItem,
   phraseWithTime,
   questionPage,
@@ -58,7 +59,7 @@ function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fi
   const list = selectionTable(exchange, context, {
     url: tokensUrl,
     title,
-    actions: html`<button class="trigger" name="action" value="replace" data-icon="key" data-one title="${language.text('rotate')}">${icon('key')}<span class="wide">${language.text('rotate')}</span></button>
+    actions: html`${oneButton('replace', language.text('rotate'), 'key')}
 ${endButton('confirm-revoke', language.text('revoke'))}`,
     hint,
     items: tokens.map((token) => tokenItem(context, token)),

@@ -134,8 +134,8 @@ function offerCopies(): void {
 }
 
 /**
- * Asks in a dialog before a form of the trash, links, held uploads or tokens is sent, and restores items of the trash without leaving the
- * page. Without scripts, the service uses separate pages.
+ * Asks in a dialog before a form of the trash, links, held uploads or tokens is sent, restores items of the trash without leaving the page,
+ * and creates a link with the settings of another one. Without scripts, the service uses separate pages.
  */
 function startQuestions(): void {
   document.addEventListener(
@@ -146,8 +146,9 @@ function startQuestions(): void {
       // `form.action` would be the button whose name is `action`.
       if (!isAccountPage(form.getAttribute('action') ?? '')) return;
       const asks = button.name === 'action' && button.value.startsWith('confirm-');
-      if (!asks && button.value !== 'restore') return;
+      if (!asks && button.value !== 'restore' && button.value !== 'renew') return;
       event.preventDefault();
+      if (button.value === 'renew') return void loadPart(() => import('./actions/share.ts')).then((part) => part?.shareAgain(form));
       void loadPart(() => import('./actions/questions.ts')).then((part) => (asks ? part?.askAbout : part?.restoreSelected)?.(form, button));
     },
     { capture: true },

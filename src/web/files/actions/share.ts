@@ -4,8 +4,10 @@ import { ask, cancelButton } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
-import type { Member } from '../rows/rows.ts';
+import { type Member, refreshRows } from '../rows/rows.ts';
+import { clearSelection } from '../rows/selection.ts';
 import { replyReason, send } from '../server.ts';
+import { noticeProblems } from './commands.ts';
 import { copyButton, shareText } from './copy-field.ts';
 import { linksUrl, memberPath } from './shared-marks.ts';
 
@@ -23,16 +25,51 @@ function limits(): { usualDays: number; maxDays: number; needsPassword: boolean 
   return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
 }
 
+/** A link of the account, in replies of the API. */
+interface ListedLink {
+  id: string;
+  kind: string;
+  path: string;
+  note: string;
+  created: string;
+  expires: string;
+  has_password: boolean;
+  maximum_downloads: number | null;
+}
+
 /** Asks for the settings of a link to a member, creates the link, and shows its URL once. */
-export async function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>): Promise<void> {
-  const { name, isFolder } = member;
+export function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>): Promise<void> {
+  const kinds = [...(may('read') ? ['download'] : []), ...(member.isFolder && may('write') ? ['drop'] : [])];
+  return shareAs(memberPath(member), member.name, kinds);
+}
+
+/** Creates another link with the settings of the selected one, whose URL nobody can show again. The user can change the settings. */
+export async function shareAgain(form: HTMLFormElement): Promise<void> {
+  const id = new FormData(form).get('selected');
+  try {
+    const reply = await send('GET', linksUrl);
+    if (!reply.ok) return noticeProblems([await replyReason(reply)]);
+    const { links } = (await reply.json()) as { links: ListedLink[] };
+    const link = links.find((candidate) => candidate.id === id);
+    if (link) await shareAs(link.path, link.path.split('/').at(-1) || text('files'), [link.kind], link);
+  } catch {
+    return noticeProblems([text('noConnection')]);
+  }
+  clearSelection();
+  await refreshRows();
+}
+
+async function shareAs(path: string, name: string, kinds: readonly string[], like?: ListedLink): Promise<void> {
   const { usualDays, maxDays, needsPassword } = limits();
-  const kinds = [...(may('read') ? ['download'] : []), ...(isFolder && may('write') ? ['drop'] : [])];
+  const lifeMs = like && Date.parse(like.expires) - Date.parse(like.created);
+  const wantedDays = lifeMs === undefined ? usualDays : Math.min(maxDays, Math.max(1, Math.round(lifeMs / 86_400_000)));
   const kind = make('select', ...kinds.map((value) => make('option', { value }, shareText(value === 'drop' ? 'toDrop' : 'toDownload'))));
-  const days = make('select', ...dayOptions(usualDays, maxDays));
-  const password = make('input', { type: 'password', autocomplete: 'new-password', required: needsPassword, maxLength: 150 });
-  const downloads = make('input', { type: 'number', min: '1', max: '1000000', inputMode: 'numeric' });
-  const note = make('textarea', { rows: 2, maxLength: 500 });
+  const days = make('select', ...dayOptions(wantedDays, maxDays));
+  const isLocked = needsPassword || like?.has_password === true;
+  const password = make('input', { type: 'password', autocomplete: 'new-password', required: isLocked, maxLength: 150 });
+  const value = String(like?.maximum_downloads ?? '');
+  const downloads = make('input', { type: 'number', min: '1', max: '1000000', inputMode: 'numeric', value });
+  const note = make('textarea', { rows: 2, maxLength: 500, value: like?.note ?? '' });
   const downloadsField = make('label.labelled', shareText('downloadsOptional'), downloads);
   kind.addEventListener('change', () => {
     downloadsField.hidden = kind.value === 'drop';
@@ -44,7 +81,7 @@ export async function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>
     content: [
       make('label.labelled', { hidden: kinds.length < 2 }, shareText('forWhat'), kind),
       make('label.labelled', shareText('validFor'), days),
-      make('label.labelled', shareText(needsPassword ? 'passwordRequired' : 'passwordOptional'), password),
+      make('label.labelled', shareText(isLocked ? 'passwordRequired' : 'passwordOptional'), password),
       downloadsField,
       make('label.labelled', shareText('noteOptional'), note),
     ],
@@ -52,7 +89,7 @@ export async function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>
     focus: kinds.length < 2 ? days : kind,
     check: async () => {
       const body = {
-        path: memberPath(member),
+        path,
         kind: kind.value,
         expires: Number(days.value) * 86_400,
         ...(password.value !== '' && { password: password.value }),
