@@ -34,7 +34,7 @@ async function leastMs(work: () => unknown, calls: number): Promise<number> {
  * Asserts that the work for an input that was doubled three times grows by little more than eight times. A bad result is measured again.
  *
  * @param make returns an input of a size; the unit of `size` is arbitrary
- * @param work must throw only if it has a fault itself
+ * @param work must not throw when it refuses an input; if it throws, the assertion fails
  */
 export async function assertLinear<T>(what: string, make: (size: number) => T, work: (input: T) => unknown, size: number): Promise<void> {
   const large = make(size);

@@ -151,7 +151,7 @@ async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, ses
 }
 
 /**
- * Makes a service do everything that handles a secret. Then it searches the service's log, events, journal, delivery records, replies and
+ * Makes a service do everything that handles a secret, and then searches the service's log, events, journal, delivery records, replies and
  * errors for the secrets.
  *
  * @param options.withHeap whether to search the memory as well, for secrets that the service must not keep

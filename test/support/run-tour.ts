@@ -47,8 +47,8 @@ interface TourShell {
 }
 
 /**
- * Starts a shell like that of a reader: `svc` is installed, and stdout and stderr are one output. At the end of the test, the shell and
- * everything that runs in it are ended.
+ * Starts a shell like the one that a reader of the page uses: `svc` is installed, and stdout and stderr are one output. At the end of the
+ * test, the shell and everything that runs in it are ended.
  */
 async function tourShell(t: TestContext): Promise<TourShell> {
   const ports = new Map<string, string>();

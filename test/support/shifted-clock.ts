@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../../src/lib/clock.ts';
 
-/** The system's clock, which a test can make jump. The jumps do not affect its timers. */
+/** The system's clock, which a test can make jump. The jumps do not affect the timers of the clock. */
 export class ShiftedClock implements Clock {
   #aheadMs = 0;
   readonly after = systemClock.after;

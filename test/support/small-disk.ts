@@ -27,7 +27,7 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
 
 /**
  * Creates a home folder with a folder `d` that cannot be removed completely. If the test runs as root, a disk is mounted in `d`, because a
- * file mode does not stop root. Call this before the server starts, so that it is undone after the server has stopped.
+ * file mode does not stop root. Call this before the server starts, so that this is undone after the server has stopped.
  *
  * @returns undefined if it cannot be created; in that case the test is skipped
  */

@@ -61,7 +61,7 @@ function passOn(from: Socket, to: Socket, tampering: Tampering): void {
 }
 
 /**
- * Starts a proxy between clients and an SSH server. It knows none of their keys.
+ * Starts a proxy between clients and an SSH server. The proxy knows none of their keys.
  *
  * @param port port of the server
  * @returns port of the proxy

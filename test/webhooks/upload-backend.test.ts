@@ -47,7 +47,7 @@ test('the reply to an upload has the configured headers that the back-end sent, 
   assert.equal((await server.eventIds()).includes(40060), false);
 });
 
-test('form uploads wait for the back-end, too, which gets each file once', async (t) => {
+test('form uploads wait for the back-end, too, and the back-end gets each file once', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r-2' } } });
   const server = await startServer(t, { service, event_handlers: backend(receiver.url) });
   const form = [
