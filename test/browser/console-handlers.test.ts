@@ -65,8 +65,9 @@ browserTest('the list of deliveries names file and account; its filters tell apa
     return deliveries.length === 2;
   });
   const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
-  await signIn(page, console.url, '#handlers');
-  await page.getByText('2 Zustellungen in Folge sind fehlgeschlagen.').waitFor();
+  await signIn(page, console.url, '#overview');
+  await page.locator('main').getByRole('link', { name: 'archive', exact: true }).click();
+  await page.locator('.handler:focus', { hasText: '2 Zustellungen in Folge sind fehlgeschlagen.' }).waitFor();
   await page.goto(`${console.url}/#deliveries`);
   const rows = page.locator('main .of-deliveries tbody tr');
   const older = rows.filter({ hasText: 'orders.csv' });

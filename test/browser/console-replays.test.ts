@@ -48,11 +48,20 @@ browserTest(
     assert.equal(receiver.requests.length - before, 20);
     await page.getByText('19 more of this kind').waitFor();
     await page.goto(`${console.url}/#deliveries`);
-    const rows = page.locator('.panel', { has: page.getByRole('heading', { name: 'Replays' }) }).locator('tbody tr');
+    await page.getByText('Replays (2)').click();
+    const rows = page.locator('details.panel tbody tr');
     await rows.first().waitFor();
     assert.match(await rows.nth(0).innerText(), /failed\s+Replay\s+20 of 25\s+0\s+20\s+olga/);
     assert.match(await rows.nth(1).innerText(), /done\s+Dry run\s+25 of 25/);
     assert.equal(await rows.count(), 2, 'what the dialogs counted is not listed');
+    // Requests to different handlers are never grouped, even if none of them would differ.
+    const same = { events: [{ id: '40017', uuid: 'a' }], delivery: 'd1-0', differences: [] };
+    const request = { method: 'POST', url: receiver.url, headers: {}, body: '', is_truncated: false };
+    const results = ['crm', 'crm', 'other'].map((handler) => JSON.stringify({ handler, ...same, request: { handler, ...request } }));
+    await page.route(/\/results$/, (route) => route.fulfill({ body: results.join('\n') }));
+    await page.goto(dryRun);
+    await page.locator('.group', { hasText: 'as it was sent × 2 CRM' }).waitFor();
+    await page.locator('.group', { hasText: /as it was sent other/ }).waitFor();
     for (const [locale, words] of [
       ['de', '25 Anfragen an 1 Empfänger senden'],
       ['fr', 'Envoyer 25 requêtes à 1 destinataire'],

@@ -28,7 +28,9 @@ function exchange(before: Element, node: Element): void {
     return;
   }
   const at = [...before.querySelectorAll(focusable)].indexOf(document.activeElement as Element);
+  const hadFocus = before === document.activeElement;
   before.replaceWith(node);
+  if (hadFocus) (node as HTMLElement).focus({ preventScroll: true });
   if (at >= 0) node.querySelectorAll<HTMLElement>(focusable)[at]?.focus();
 }
 

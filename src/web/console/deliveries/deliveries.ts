@@ -8,7 +8,7 @@ import { growingEnd } from '../more.ts';
 import { type ReplayRequest, replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, heading, incompleteLine, panel, replayBadge, type Stage, tell } from '../section.ts';
+import { badge, heading, incompleteLine, replayBadge, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
@@ -54,10 +54,11 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   };
   offer();
   const replayFailed = replayButton(text('replayFailed'), () => failedRequest(query));
-  const replays = panel(text('replays'));
+  const replays = make('details.panel', { hidden: true });
   main.append(
     heading(text('deliveries'), replayFailed),
     filter(query, handlers),
+    replays,
     make(
       'section.panel',
       make(
@@ -69,11 +70,8 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
       table.element,
       more.element,
     ),
-    replays,
   );
-  await more.load();
-  offer();
-  await tell(showReplays(replays, signal));
+  await Promise.all([more.load().then(offer), tell(showReplays(replays, signal))]);
 }
 
 /** Returns the request for the failed events that meet the filter of the list. */
@@ -123,7 +121,8 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
   });
 }
 
-async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<void> {
+/** Lists the replays above the deliveries, because the list of deliveries grows at its end. Folded unless one is under way. */
+async function showReplays(place: HTMLDetailsElement, signal: AbortSignal): Promise<void> {
   const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
   const missing = incompleteLine();
   missing.show(incomplete);
@@ -147,5 +146,7 @@ async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<voi
     ({ id }) => id,
   );
   table.show(replays);
-  place.append(missing.element, table.element);
+  place.hidden = replays.length === 0 && incomplete === '';
+  place.open = replays.some(({ state }) => state === 'waiting' || state === 'running');
+  place.replaceChildren(make('summary', `${text('replays')} (${numberText(replays.length)})`), missing.element, table.element);
 }

@@ -100,7 +100,9 @@ function curlCommand({ method, url, headers, body }: Sending): string {
 }
 
 function attemptPanel(attempt: AttemptView, index: number, { attempts, request }: OpenedDelivery): HTMLElement {
-  const isGood = attempt.error === undefined;
+  const { status, reason, error } = attempt;
+  const isGood = error === undefined;
+  const isToldByReply = error === `${status} ${reason}`;
   return panel(
     text('attempt', { number: index + 1, total: attempts.length }),
     facts(
@@ -108,7 +110,7 @@ function attemptPanel(attempt: AttemptView, index: number, { attempts, request }
       [text('request'), make('span', badge(request.method), ' ', datum(attempt.url, 'code'))],
       [text('reply'), statusView(attempt, isGood)],
       [text('duration'), millisecondsText(attempt.duration_ms)],
-      [text('reason'), isGood ? undefined : datum(attempt.error)],
+      [text('reason'), isGood || isToldByReply ? undefined : datum(error)],
     ),
   );
 }

@@ -66,7 +66,7 @@ function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
     bar,
     facts(
       [text('state'), replayBadge(replay)],
-      [text('progress'), countText(done, total)],
+      [text('events'), countText(done, total)],
       [text('requests'), requests > 0 && `${numberText(requests)} (${text('toHandlers', { count: handlers })})`],
       [text('timeLeft'), seconds_left !== null && !isOver(replay) && durationText(seconds_left)],
       [text('outcome_delivered'), isDryRun ? undefined : numberText(delivered)],
@@ -94,7 +94,7 @@ function resultKind(result: ReplayResult): string {
   if ('skipped' in result) return `skipped ${result.reason}`;
   if ('outcome' in result) return `${result.outcome} ${result.handler} ${result.status ?? ''} ${result.details ?? ''}`;
   const { differences, handler } = result;
-  if (!differences || differences.length === 0) return differences === null ? 'new' : 'same';
+  if (!differences || differences.length === 0) return `${differences === null ? 'new' : 'same'} ${handler}`;
   const pattern = differences.map((line) => line.replace(/"(?:[^"\\]|\\.)*"(?!\s*:)/g, '""').replace(/[\da-f]{8}-[\da-f-]{27}|\d+/g, '0'));
   return `differ ${handler} ${pattern.join('\n')}`;
 }

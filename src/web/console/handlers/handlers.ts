@@ -13,16 +13,16 @@ import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, badge, facts, heading, incompleteLine, type Stage } from '../section.ts';
+import { actionButton, badge, facts, heading, incompleteLine, type Stage, scrollToShown } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageInPhrase, clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
-import { handlerBadge, hourBars } from './last-hour.ts';
+import { byUrgency, handlerBadge, hourBars } from './last-hour.ts';
 
 const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 /** Shows the event handlers with their states and actions. */
-export async function showHandlers({ main, signal }: Stage): Promise<void> {
+export async function showHandlers({ main, route, signal }: Stage): Promise<void> {
   const list = make('div.cards');
   const empty = make('p.nothing', { hidden: true }, text('noHandlers'));
   const missing = incompleteLine();
@@ -31,27 +31,23 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
     empty.hidden = handlers.length > 0;
     renew(
       list,
-      handlers.toSorted((one, other) => urgency(one) - urgency(other)).map((handler) => card(handler, refresh)),
+      byUrgency(handlers).map((handler) => card(handler, refresh)),
     );
   };
   const refresh = async () => show(await findHandlers(signal));
   main.append(heading(text('handlers')), missing.element, list, empty);
   await refresh();
+  scrollToShown(main, route);
   listen('/api/live', signal, {
     messages: { overview: (overview: Overview) => show(overview) },
   });
-}
-
-/** Returns the rank of a handler. Handlers that need the attention of an administrator come first. */
-function urgency({ state, is_failing }: HandlerView): number {
-  return state === 'stopped' ? 0 : is_failing ? 1 : 2;
 }
 
 function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   const { uuid, name, state, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, urls, node } = handler;
   return make(
     'section.panel.handler',
-    { attributes: { 'data-key': uuid } },
+    { tabIndex: -1, attributes: { 'data-key': uuid, 'data-shown-as': uuid } },
     make('div.heading', make('h2', datum(name)), handlerBadge(handler)),
     handler.reason !== '' && make(state === 'stopped' ? 'p.reason' : 'p.hint', datum(reasonText(handler))),
     lastError(handler),

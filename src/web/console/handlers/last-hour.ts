@@ -12,6 +12,12 @@ function countHour({ last_hour }: HandlerView): { delivered: number; failed: num
   return { delivered: sum('delivered'), failed: sum('failed') };
 }
 
+/** Sorts handlers. Those that need the attention of an administrator come first. */
+export function byUrgency(handlers: readonly HandlerView[]): HandlerView[] {
+  const rank = ({ state, is_failing }: HandlerView) => (state === 'stopped' ? 0 : is_failing ? 1 : 2);
+  return handlers.toSorted((one, other) => rank(one) - rank(other));
+}
+
 /** Shows the state of a handler. For a handler that runs, but whose deliveries fail, the number of failures is shown instead. */
 export function handlerBadge(handler: HandlerView): HTMLElement {
   if (handler.state !== 'running' || !handler.is_failing) return stateBadge(handler.state);

@@ -11,7 +11,7 @@ import type {
 import { byId, make, makeSvg } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { namedEvent } from '../event-kinds.ts';
-import { handlerBadge, hourBars } from '../handlers/last-hour.ts';
+import { byUrgency, handlerBadge, hourBars } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask } from '../request.ts';
@@ -90,7 +90,7 @@ function makeTables() {
   const show = (overview: Overview) => {
     services.show(overview.services);
     methods.show(overview.methods);
-    handlers.show(overview.handlers);
+    handlers.show(byUrgency(overview.handlers));
     transfers.show(overview.transfers);
     moreTransfers.hidden = overview.transfers_left_out === 0;
     moreTransfers.textContent = text('moreTransfers', { count: numberText(overview.transfers_left_out) });
@@ -119,7 +119,7 @@ const methodColumns: Column<MethodView>[] = [
 ];
 
 const handlerColumns: Column<HandlerView>[] = [
-  { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers') }, datum(name || uuid)) },
+  { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers', '', { show: uuid }) }, datum(name || uuid)) },
   { title: text('state'), cell: handlerBadge },
   { title: text('lastHour'), cell: (handler) => hourBars(handler) ?? '–' },
   { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
@@ -171,7 +171,9 @@ function errorCount({ id, count, first }: Overview['errors'][number]): HTMLEleme
 }
 
 function errorTimes({ time, first, count }: Overview['errors'][number]): HTMLElement {
-  return make('span', ageElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
+  const latest = ageElement(time);
+  const isLonger = count > 1 && first !== '' && ageElement(first).textContent !== latest.textContent;
+  return make('span', latest, isLonger && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
 }
 
 const nodeColumns: Column<NodeView>[] = [
