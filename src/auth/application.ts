@@ -8,7 +8,7 @@ import { loginSource } from './ban-list.ts';
 import { type Credentials, fingerprintCredential, type Identity, type Proof, parseKeyBlob } from './credentials.ts';
 import type { HashReplacement } from './hash-replacement.ts';
 
-const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
+const unknown = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' } satisfies AuthResult;
 
 /**
  * Authenticates local accounts (docs/spec/authentication.md#local-accounts). An unknown name gets the same answer as a wrong password,
@@ -79,6 +79,27 @@ export class ApplicationMethod implements AuthMethod {
 
   listsKey(username: string, key: string): boolean {
     return hasKey(this.accounts.find(username), key);
+  }
+
+  /**
+   * Says why this method refused credentials. The reason reveals which names exist, so only administrators may see it: it must never become
+   * part of an answer to a client.
+   */
+  refusalReason({ username, type }: Credentials): string {
+    const account = this.accounts.find(username);
+    if (!account) return 'The name is not known here.';
+    switch (type) {
+      case 'password':
+        return `The name is known here, but the ${account.passwordHash === undefined ? 'account has no password' : 'password is wrong'}.`;
+      case 'ssh-key':
+        return 'The name is known here, but the account does not list this key.';
+      case 'ssl-certificate':
+        return 'The name is known here, but the account does not list this certificate.';
+      case 'token':
+        return unknown.reason;
+      default:
+        return type satisfies never;
+    }
   }
 
   async #matches(account: LocalAccount | undefined, credentials: Credentials): Promise<boolean> {

@@ -62,6 +62,16 @@ export const occurrenceHistory = z.object({
   occurrences: z.array(toldOccurrence).describe('The newest first.'),
   punctuality: punctuality.nullable().describe('When the files arrived; null if none did.'),
   watched_since: z.string().nullable().describe('Time since which the expectation is watched; null if it is not watched.'),
+  options: z
+    .object({
+      path: z.string(),
+      schedule: z.string().nullable(),
+      every: z.number().nullable().describe('Seconds.'),
+      from: z.string().nullable(),
+      time_zone: z.string(),
+      grace: z.number().describe('Seconds.'),
+    })
+    .describe('Options of the expectation; null where an option is not set.'),
 });
 export type OccurrenceHistory = z.infer<typeof occurrenceHistory>;
 

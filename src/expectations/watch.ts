@@ -149,13 +149,15 @@ export class ExpectationWatch {
    */
   async history(uuid: string, days: number): Promise<OccurrenceHistory> {
     const nowMs = this.#dependencies.clock.nowMs();
-    const options = { [uuid]: this.requireKnown(uuid) };
-    const { past, next, arrivals, inForce } = await this.#judgePeriod(options, nowMs - days * dayMs, nowMs);
+    const options = this.requireKnown(uuid);
+    const { past, next, arrivals, inForce } = await this.#judgePeriod({ [uuid]: options }, nowMs - days * dayMs, nowMs);
+    const { path, schedule = null, every = null, from = null, time_zone, grace } = options;
     const sinceMs = inForce.get(uuid);
     return {
       occurrences: [...past, ...next.values()].reverse(),
       punctuality: measurePunctuality(arrivals.get(uuid) ?? []),
       watched_since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+      options: { path, schedule, every, from, time_zone, grace },
     };
   }
 

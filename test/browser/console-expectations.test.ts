@@ -53,7 +53,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
 
   await row('Orders').getByRole('link', { name: 'Orders', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor();
-  const facts = await page.locator('dl.facts').innerText();
+  const facts = await page.locator('dl.facts').last().innerText();
   assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
   assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
   assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
@@ -113,6 +113,49 @@ browserTest('an expectation that fails again and again has one row, which unfold
   const excused = (await server.events()).filter(({ id }) => Number(id) === eventIds.expectationExcused);
   assert.equal(new Set(excused.map(({ data }) => data.due)).size, count, 'each due time has its event');
   assert.equal(excused.filter(({ data }) => data.reason === 'The sender moved.').length, count - 1);
+});
+
+browserTest('the page of an expectation names the zone of its schedule, and shows all times in the zone of the reader', async (t) => {
+  const { server, console } = await startConsole(t, {
+    expectations: {
+      tokyo: { name: 'Tokyo', schedule: '*/30 0 * * *', time_zone: 'Asia/Tokyo', path: '/feed*', account: 'alice', grace: '10m' },
+    },
+  });
+  await watchedForDays(server, ['tokyo']);
+  const look = { expectedErrors: /401/, timezoneId: 'America/New_York' };
+  const page = await openBrowser(t, look);
+  await signIn(page, console.url, '#expectations/tokyo');
+  const panel = (name: string) => page.locator('.panel', { has: page.getByRole('heading', { level: 2, name }) });
+  const summary = panel('Summary');
+  await summary.getByText('All other times on this page are in your time zone (America/New_York).').waitFor();
+  const facts = await summary.locator('dl').innerText();
+  for (const part of ['/feed*', 'alice', '*/30 0 * * *', 'Asia/Tokyo', '10 min']) assert.ok(facts.includes(part), `${part}: ${facts}`);
+  // Midnight in Tokyo is 10 or 11 in the morning in New York, on the day before.
+  const rows = panel('History').locator('tbody tr');
+  const day = rows.filter({ hasText: /1[01]:00 – 1[01]:30/ });
+  await day.nth(20).waitFor();
+  const first = day.nth(2);
+  assert.match(await first.innerText(), /2 × missing/, 'the due times of a day are one row');
+  const due = new Date(String(await first.locator('time').first().getAttribute('datetime')));
+  const dayOfMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', timeZone: 'America/New_York' }).format(due);
+  const month = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'America/New_York' }).format(due);
+  const cell = page.locator('.month', { has: page.getByRole('heading', { name: month }) }).locator('.days > .bad');
+  const shown = cell.filter({ hasText: /: 2 × missing$/ }).locator('> span:first-child');
+  assert.ok((await shown.allTextContents()).includes(dayOfMonth), 'the calendar has the due times on the same day as the history');
+
+  const count = await rows.count();
+  await first.getByRole('button', { name: 'Show the 2 due times' }).click();
+  await rows.nth(count + 1).waitFor();
+  await first.getByRole('button', { name: 'Excuse all' }).click();
+  await page.getByRole('dialog').getByLabel('Reason').fill('A holiday.');
+  await page.getByRole('dialog').getByRole('button', { name: 'Excuse all' }).click();
+  await rows.filter({ hasText: '2 × excused' }).waitFor();
+
+  const local = await openBrowser(t, { ...look, timezoneId: 'Asia/Tokyo' });
+  await signIn(local, console.url, '#expectations/tokyo');
+  await local.locator('main').getByText('Asia/Tokyo').waitFor();
+  await local.locator('.days').first().waitFor();
+  assert.equal(await local.getByText('All other times on this page').isVisible(), false, 'there is only one zone');
 });
 
 browserTest('on the overview, the number of expectations with missing files leads to the page of due files', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { browserTest, openBrowser } from '../support/browser.ts';
-import { signIn, startConsole } from '../support/console.ts';
+import { asReviewer, signIn, startConsole } from '../support/console.ts';
 import { visible } from '../support/inspecting.ts';
 import { startInspector } from '../support/inspector.ts';
 import { until } from '../support/receiver.ts';
@@ -53,4 +53,53 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await signIn(viewer, console.url, '#held', 'viewer');
   await viewer.locator('main tbody tr', { hasText: '/fourth' }).waitFor();
   assert.equal(await viewer.locator('main tbody button, main tbody a').count(), 0);
+});
+
+browserTest('a reviewer selects held uploads and decides about all of them at once; the question names their number', async (t) => {
+  const inspector = await startInspector(t);
+  const { server, console } = await startConsole(t, {
+    inspections: { check: { type: 'http', url: inspector.url } },
+    group: { inspections: [['check']] },
+  });
+  const names = ['a', 'b', 'c', 'd'];
+  for (const name of names) await server.put(`/home/${name}`, `odd ${name}`);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#held', 'reviewer');
+  const rows = page.locator('main tbody tr');
+  await rows.nth(3).waitFor();
+  assert.deepEqual(
+    (await rows.locator('bdi').allTextContents()).filter((text) => text.startsWith('/')),
+    names.map((name) => `/${name}`),
+    'what has waited longest comes first',
+  );
+  const bulk = page.locator('.bulk');
+  assert.equal(await bulk.getByRole('button').first().isVisible(), false, 'without a selection, there are no buttons for it');
+  await page.getByLabel('Select all that are shown').check();
+  await page.getByLabel('Select /d').uncheck();
+  await bulk.getByRole('button', { name: 'Release 3' }).waitFor();
+  await page.getByLabel('Select /c').uncheck();
+  // One of the selected uploads ends before the decision.
+  const [gone] = (await console.get('/api/held', asReviewer))
+    .json<{ items: { id: string; path: string }[] }>()
+    .items.filter(({ path }) => path === '/b');
+  await console.post('/api/held/discard', { ids: [gone?.id] }, asReviewer);
+  await bulk.getByRole('button', { name: 'Release 2' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('heading', { name: 'Release 2 files?' }).waitFor();
+  assert.deepEqual(await dialog.locator('li').allTextContents(), ['/a', '/b']);
+  await dialog.getByRole('button', { name: 'Release 2' }).click();
+  await page.getByText('The file was released.').waitFor();
+  await page.getByText('That did not work: There is no such held upload.').waitFor();
+  await until('the released file is visible', () => visible(server.home).join() === 'a');
+  await rows.nth(2).waitFor({ state: 'detached' });
+  await bulk.getByRole('button').first().waitFor({ state: 'hidden' });
+
+  await page.getByLabel('Select all that are shown').check();
+  await bulk.getByRole('button', { name: 'Discard 2' }).click();
+  await dialog.getByLabel('Reason, for the events').fill('Not ours.');
+  await dialog.getByRole('button', { name: 'Discard 2' }).click();
+  await page.getByText('2 files were discarded.').waitFor();
+  await page.getByText('No upload is held.').waitFor();
+  const reasons = (await server.events()).filter(({ id }) => id === '40074').map(({ data }) => data.details);
+  assert.equal(reasons.filter((reason) => reason === 'Not ours.').length, 2);
 });

@@ -203,6 +203,22 @@ async function echoing(t: TestContext) {
   };
 }
 
+test('an auth-test tells an unknown name from a wrong password; a client is not told', async (t) => {
+  const { server, console } = await startConsole(t, { accounts: { keyless: {} } });
+  const told = async (body: { username: string } & Record<string, string>) =>
+    authTestReport.parse((await console.post('/api/auth-test', body, asOperator)).json()).methods[0]?.reason;
+  assert.equal(await told({ username: 'nobody', password: 'wrong' }), 'The name is not known here.');
+  assert.equal(await told({ username: 'alice', password: 'wrong' }), 'The name is known here, but the password is wrong.');
+  assert.equal(await told({ username: 'keyless', password: 'wrong' }), 'The name is known here, but the account has no password.');
+  const answers = [];
+  for (const name of ['nobody', 'alice', 'keyless']) {
+    const { status, headers, text } = await server.send('GET', '/home/', { user: `${name}:wrong` });
+    answers.push({ status, headers: { ...headers, 'x-request-id': '', date: '' }, text });
+  }
+  assert.equal(answers[0]?.status, 401);
+  for (const answer of answers) assert.deepEqual(answer, answers[0]);
+});
+
 test('an auth-test asks the methods in force; its credentials are shown nowhere', async (t) => {
   const endpoint = await echoing(t);
   const { server, console } = await startConsole(t, {
@@ -229,7 +245,7 @@ test('an auth-test asks the methods in force; its credentials are shown nowhere'
     assert.deepEqual(
       methods.map(({ method, type, reason }) => [method, type, reason]),
       [
-        ['local', 'application', 'The name is not known here, or the credentials are wrong.'],
+        ['local', 'application', 'The name is not known here.'],
         ['remote', 'http', 'The endpoint forbids the account (403).'],
       ],
     );

@@ -45,9 +45,11 @@ test('every language has every text with the same placeholders', () => {
   const groups = readdirSync(folder);
   assert.deepEqual(groups.sort(), [
     'console',
+    'due',
     'files',
     'found',
     'handlers',
+    'held',
     'links',
     'pages',
     'previews',

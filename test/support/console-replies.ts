@@ -244,6 +244,7 @@ const replies: Readonly<Record<string, unknown>> = {
       latest: 80_000,
     },
     watched_since: occurrence(60).due,
+    options: { path: `/in/${hostileName}`, schedule: '0 6 * * *', every: null, from: null, time_zone: 'Europe/Berlin', grace: 1800 },
   },
   '/api/occurrences': { occurrences: [occurrence(3), occurrence(2), occurrence(1), today], total: 9000 },
   '/api/trash': items,

@@ -146,7 +146,7 @@ async function probeMethod(
   const result: AuthResult =
     options.type === 'anonymous'
       ? { outcome: 'next', reason: 'This method accepts only requests without credentials.' }
-      : await localMethod(target, uuid, options).authenticate(credentials);
+      : await askLocal(localMethod(target, uuid, options), credentials);
   const base = {
     method: uuid,
     type: options.type,
@@ -155,6 +155,12 @@ async function probeMethod(
     duration_ms: Math.round(systemClock.monotonicMs() - startedMs),
   };
   return { ...base, invalid: false, ...describeAnswer(target.groups, credentials.username, result, { uuid, type: options.type }) };
+}
+
+/** Asks a method for local accounts. Unlike a client, the administrator who tests a login is told what exactly was wrong. */
+async function askLocal(method: ApplicationMethod, credentials: Credentials): Promise<AuthResult> {
+  const result = await method.authenticate(credentials);
+  return result.outcome === 'next' ? { ...result, reason: method.refusalReason(credentials) } : result;
 }
 
 function localMethod({ config }: Target, uuid: string, options: ApplicationOptions): ApplicationMethod {

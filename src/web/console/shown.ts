@@ -14,10 +14,10 @@ export function datum(text: string | number | undefined | null, className = ''):
 }
 
 /**
- * @param form `due`: date and time, without seconds if they are 0; `age` and `ageInPhrase`: how long ago; by default date and time to the
- *   second
+ * @param form `due`: date and time, without seconds if they are 0; `dueClock`: the same without the date; `age` and `ageInPhrase`: how long
+ *   ago; by default date and time to the second
  */
-function timeIn(iso: string | undefined | null, form?: 'due' | 'age' | 'ageInPhrase'): HTMLElement {
+function timeIn(iso: string | undefined | null, form?: 'due' | 'dueClock' | 'age' | 'ageInPhrase'): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
   const element = make('time', { dateTime: time.toISOString(), title: wholeTime(time.getTime()) });
@@ -31,9 +31,9 @@ export function timeElement(iso: string | undefined | null): HTMLElement {
   return timeIn(iso);
 }
 
-/** Shows a due time, which is usually at a full minute and then has no seconds. */
-export function dueElement(iso: string): HTMLElement {
-  return timeIn(iso, 'due');
+/** Shows a due time, which is usually at a full minute and then has no seconds. @param isClock whether only the time of day is shown */
+export function dueElement(iso: string, isClock = false): HTMLElement {
+  return timeIn(iso, isClock ? 'dueClock' : 'due');
 }
 
 /** Shows how long ago something was, in the same words as the listings of files. The title has the exact time. */
@@ -53,7 +53,11 @@ function fillTime(element: HTMLTimeElement): void {
     element.textContent = agoText(timeMs, form === 'ageInPhrase');
     return;
   }
-  const [day, clock] = exactTime(timeMs, form === 'due');
+  const [day, clock] = exactTime(timeMs, form?.startsWith('due'));
+  if (form === 'dueClock') {
+    element.textContent = clock;
+    return;
+  }
   // On narrow screens, lists omit the date of today's times.
   element.className = isToday(timeMs) ? 'today' : '';
   element.replaceChildren(make('span.date', `${day}, `), clock);

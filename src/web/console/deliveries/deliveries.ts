@@ -11,47 +11,25 @@ import { hashFor } from '../route.ts';
 import { badge, heading, incompleteLine, replayBadge, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
-import { makeTable, type Table } from '../table.ts';
+import { makeTable, selection, type Table } from '../table.ts';
 import { countText } from '../values.ts';
 import { deliveryList } from './delivery-table.ts';
 
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
   const { handlers } = await findHandlers(signal);
-  const chosen = new Set<string>();
-  const boxes = new Map<string, HTMLInputElement>();
-  const all = make('input', { type: 'checkbox' });
-  const select = ({ id, time }: ListedDelivery) => {
-    const box = make('input', { type: 'checkbox', ariaLabel: text('selectDelivery', { time }) });
-    box.checked = all.checked;
-    if (box.checked) chosen.add(id);
-    boxes.set(id, box);
-    box.addEventListener('change', () => {
-      if (box.checked) chosen.add(id);
-      else {
-        chosen.delete(id);
-        all.checked = false;
-      }
-      offer();
-    });
-    return box;
-  };
-  all.addEventListener('change', () => {
-    for (const [id, box] of boxes) {
-      box.checked = all.checked;
-      if (all.checked) chosen.add(id);
-      else chosen.delete(id);
-    }
-    offer();
-  });
-  const box = { title: text('select'), isTitleHidden: true, cell: select, className: 'narrow' } as const;
-  const table = deliveryList(mayChange() ? [box] : []);
-  const more = growingEnd(nextPage(query, table, signal), signal);
-  const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   const offer = () => {
     if (!replayChosen) return;
     replayChosen.hidden = chosen.size === 0;
     replayChosen.lastChild?.replaceWith(text('replayCount', { count: chosen.size }));
   };
+  const { column, element, chosen } = selection<ListedDelivery>(
+    ({ id }) => id,
+    ({ time }) => text('selectDelivery', { time }),
+    offer,
+  );
+  const table = deliveryList(mayChange() ? [column] : []);
+  const more = growingEnd(nextPage(query, table, signal), signal);
+  const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   offer();
   const replayFailed = replayButton(text('replayFailed'), () => failedRequest(query));
   const replays = make('details.panel', { hidden: true });
@@ -61,12 +39,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     replays,
     make(
       'section.panel',
-      make(
-        'div.heading',
-        make('h2', text('latest')),
-        replayChosen && make('label.tick', all, make('span', text('selectAll'))),
-        replayChosen,
-      ),
+      make('div.heading', make('h2', text('latest')), replayChosen && element, replayChosen),
       table.element,
       more.element,
     ),

@@ -56,7 +56,7 @@ function fileName({ first_event, events }: ListedDelivery): HTMLElement {
   const path = first_event?.data.path;
   if (typeof path !== 'string') return datum('');
   const [, folder = '', name = path] = /^(.*\/)([^/]+\/?)$/.exec(path) ?? [];
-  const beside = events.length > 1 ? text('dueMoreFiles', { count: events.length - 1 }) : clear(folder);
+  const beside = events.length > 1 ? text('moreFiles', { count: events.length - 1 }) : clear(folder);
   return make('span', { title: clear(path) }, datum(name), ' ', beside !== '/' && make('span.hint', make('bdi', beside)));
 }
 

@@ -5,10 +5,10 @@ import { listen } from '../live.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, heading, loadingLine, panel, type Stage, tell } from '../section.ts';
-import { clear, datum, dueElement } from '../shown.ts';
+import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
-import { boardTable } from './board-table.ts';
-import { isMiss } from './occurrences.ts';
+import { dueTable } from './due-table.ts';
+import { describeSender, dueText, isMiss } from './occurrences.ts';
 
 const dayMs = 86_400_000;
 
@@ -22,12 +22,16 @@ const pauseMs = 500;
 export async function showBoard({ main, signal }: Stage): Promise<void> {
   const senders = new Map<string, string>();
   const reload = () => load();
-  const table = (caption: string) => boardTable(caption, (expectation) => senders.get(expectation) ?? '', reload);
-  const [today, open] = [table(text('dueToday')), table(text('dueOpen'))];
-  const fine = makeTable<ToldExpectation>(text('dueFine'), text('dueNone'), fineColumns, ({ expectation }) => expectation);
-  const todayPanel = panel(text('dueToday'), today.element);
-  const openPanel = panel(text('dueOpen'), open.element);
-  const finePanel = panel(text('dueFine'), fine.element);
+  const nameOf = ({ expectation, name }: ToldOccurrence) => {
+    const link = make('a', { href: hashFor('expectations', expectation) }, datum(name));
+    return make('span', link, ' ', make('span.hint', senders.get(expectation) ?? ''));
+  };
+  const table = (caption: string) => dueTable(caption, ({ expectation }) => expectation, reload, nameOf);
+  const [today, open] = [table(dueText('dueToday')), table(dueText('dueOpen'))];
+  const fine = makeTable<ToldExpectation>(dueText('dueFine'), dueText('dueNone'), fineColumns, ({ expectation }) => expectation);
+  const todayPanel = panel(dueText('dueToday'), today.element);
+  const openPanel = panel(dueText('dueOpen'), open.element);
+  const finePanel = panel(dueText('dueFine'), fine.element);
   const panels = [todayPanel, openPanel, finePanel];
   for (const one of panels) one.hidden = true;
   const cut = make('p.hint', { hidden: true });
@@ -73,21 +77,15 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
   listen('/api/events/live?group=expectation', signal, { messages: { message: news, lag: news } });
 }
 
-/** Returns a text that names the account or group whose files are expected. */
-function describeSender({ account, group }: ToldExpectation): string {
-  if (account !== null) return clear(account);
-  return group === null ? text('dueAnybody') : text('dueOfGroup', { group: clear(group) });
-}
-
 const fineColumns: readonly Column<ToldExpectation>[] = [
   {
     title: text('name'),
     cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
   },
   { title: text('account'), cell: (one) => datum(describeSender(one)) },
-  { title: text('dueLast'), cell: ({ last }) => (last ? dueElement(last.due) : '–'), className: 'narrow' },
+  { title: dueText('dueLast'), cell: ({ last }) => (last ? dueElement(last.due) : '–'), className: 'narrow' },
   {
-    title: text('dueNext'),
+    title: dueText('dueNext'),
     cell: ({ enabled, next }) => (next ? dueElement(next.due) : enabled ? '–' : text('state_disabled')),
     className: 'narrow',
   },

@@ -1,75 +1,98 @@
 import type { OccurrenceHistory, Punctuality, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
 import { make } from '../../shared/dom.ts';
-import { formatTag } from '../../shared/locale.ts';
-import { text, translate } from '../language.ts';
+import { durationText, formatTag } from '../../shared/locale.ts';
+import { localTime } from '../fields.ts';
+import { text } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, facts, heading, loadingLine, panel, type Stage, wayTo } from '../section.ts';
-import { datum, numberText } from '../shown.ts';
-import { makeTable } from '../table.ts';
-import { dueColumn, grouped, occurrenceKey, stateColumns, stateKinds, worstFirst } from './occurrences.ts';
+import { datum, dueElement, numberText } from '../shown.ts';
+import { dueTable } from './due-table.ts';
+import { describeSender, dueDay, dueText, grouped, stateKinds, worstFirst } from './occurrences.ts';
 
 const days = 90;
 
-/** Maximum number of rows of the history. */
-const maxRows = 300;
-
-/** Shows one expectation with its calendar, the usual arrival of its files, and its history. */
+/** Shows one expectation: what is due and when, its calendar, the usual arrival of its files, and its history. */
 export async function showExpectation({ main, route, signal }: Stage): Promise<void> {
-  const table = makeTable<ToldOccurrence>(
-    text('dueHistory'),
-    text('dueNothing'),
-    [dueColumn, ...stateColumns(() => load())],
-    occurrenceKey,
-  );
+  const table = dueTable(dueText('dueHistory'), dueDay, () => load());
   const title = make('span', datum(route.id));
-  const months = make('div', loadingLine());
-  const figures = make('div', loadingLine());
-  const loadingHistory = loadingLine();
-  const cut = make('p.hint', { hidden: true });
+  const [summary, months, figures] = [make('div'), make('div'), make('div')];
+  const panels = [
+    panel(text('summary'), summary),
+    panel(dueText('dueCalendar', { days }), months),
+    panel(dueText('duePunctuality'), make('p.hint', dueText('duePunctualityHint')), figures),
+    panel(dueText('dueHistory'), table.element),
+  ];
+  for (const one of panels) one.hidden = true;
+  const loading = loadingLine();
   const load = async () => {
     const url = `/api/expectations/${encodeURIComponent(route.id)}/occurrences?days=${days}`;
-    const [{ expectations }, { occurrences, punctuality }] = await Promise.all([
+    const [{ expectations }, { occurrences, punctuality, options }] = await Promise.all([
       ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
       ask<OccurrenceHistory>('GET', url, { signal }),
     ]);
     const own = expectations.find(({ expectation }) => expectation === route.id);
     title.replaceChildren(datum(own?.name ?? route.id));
-    months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', text('dueNothing')));
-    figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', text('dueNeverCame')));
+    summary.replaceChildren(...expected(options, own, occurrences));
+    months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', dueText('dueNothing')));
+    figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', dueText('dueNeverCame')));
     // Only the calendar shows the days before the expectation was active. In the table, these days would be most rows of a new expectation.
-    const watched = occurrences.filter((one) => one.watched !== false);
-    table.show(watched.slice(0, maxRows));
-    loadingHistory.remove();
-    cut.hidden = watched.length <= maxRows;
-    cut.textContent = text('heldMore', { shown: maxRows, total: watched.length });
+    table.show(occurrences.filter((one) => one.watched !== false));
+    loading.remove();
+    for (const one of panels) one.hidden = false;
   };
   const head = heading('', actionButton(text('heldRefresh'), 'recent', load, 'compact'));
   head.querySelector('h1')?.replaceChildren(title);
-  main.append(
-    wayTo('expectations'),
-    head,
-    panel(text('dueCalendar', { days }), months),
-    panel(text('duePunctuality'), make('p.hint', text('duePunctualityHint')), figures),
-    panel(text('dueHistory'), loadingHistory, table.element, cut),
-  );
+  main.append(wayTo('expectations'), head, loading, ...panels);
   await load();
+}
+
+/**
+ * Shows which file is due, from whom and when. The schedule is in its own time zone, which is named; all other times are those of the
+ * reader. If these differ, a note says so.
+ */
+function expected(
+  { path, schedule, every, from, time_zone, grace }: OccurrenceHistory['options'],
+  own: ToldExpectation | undefined,
+  occurrences: readonly ToldOccurrence[],
+): HTMLElement[] {
+  const times = every === null ? datum(schedule, 'code') : dueText('dueEvery', { time: periodText(every), from: from ?? '00:00' });
+  const isElsewhere = occurrences.some(({ due }) => localTime(due) !== due.slice(0, 19));
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const next = own?.next && own.enabled ? dueElement(own.next.due) : undefined;
+  return [
+    facts(
+      [text('path'), datum(path, 'code')],
+      [text('account'), own && datum(describeSender(own))],
+      [dueText('dueSchedule'), make('span', times, ' ', make('span.hint', datum(time_zone)))],
+      [dueText('dueGrace'), grace > 0 && periodText(grace)],
+      [dueText('dueNext'), next],
+    ),
+    ...(isElsewhere ? [make('p.hint.zones', dueText('dueYourTimes', { zone }))] : []),
+  ];
+}
+
+/** Formats a period of the configuration in whole days if possible. */
+function periodText(seconds: number): string {
+  const daysLong = seconds / 86_400;
+  if (!Number.isInteger(daysLong)) return durationText(seconds);
+  return new Intl.NumberFormat(formatTag, { style: 'unit', unit: 'day', unitDisplay: 'long' }).format(daysLong);
 }
 
 /** Shows how long before or after the due time files arrived. If the due time is the same every day, the time of day is shown, too. */
 function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
-  const clocks = new Set(occurrences.map(({ due }) => due.slice(11, 16)));
+  const clocks = new Set(occurrences.map(({ due }) => localTime(due).slice(11, 16)));
   const [clock = ''] = clocks;
   const shown = (seconds: number) => {
-    const by = text(seconds < 0 ? 'dueBefore' : 'dueAfter', { time: hours(Math.abs(seconds)) });
+    const by = dueText(seconds < 0 ? 'dueBefore' : 'dueAfter', { time: hours(Math.abs(seconds)) });
     return clocks.size === 1 ? `${clockAfter(clock, seconds)} (${by})` : by;
   };
   return facts(
-    [text('dueMedian'), shown(at.median)],
-    [text('dueHalf'), text('dueFromTo', { from: shown(at.lower_quartile), to: shown(at.upper_quartile) })],
-    [text('dueNineInTen'), shown(at.ninth_decile)],
-    [text('dueEarliest'), shown(at.earliest)],
-    [text('dueLatest'), shown(at.latest)],
-    [text('dueCame'), numberText(count)],
+    [dueText('dueMedian'), shown(at.median)],
+    [dueText('dueHalf'), dueText('dueFromTo', { from: shown(at.lower_quartile), to: shown(at.upper_quartile) })],
+    [dueText('dueNineInTen'), shown(at.ninth_decile)],
+    [dueText('dueEarliest'), shown(at.earliest)],
+    [dueText('dueLatest'), shown(at.latest)],
+    [dueText('dueCame'), numberText(count)],
   );
 }
 
@@ -96,16 +119,13 @@ const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   waiting: '…',
 };
 
-// The calendar's days are computed in UTC, so they are formatted in UTC, too.
+// The calendar's days are those of the reader, but their names are computed in UTC, so they are formatted in UTC, too.
 const monthFormat = new Intl.DateTimeFormat(formatTag, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZone: 'UTC' });
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });
 
-/** Returns the day of a due time in the time zone of the expectation. */
-const dueDay = ({ due }: ToldOccurrence): string => due.slice(0, 10);
-
 /** Shows the days of occurrences as months, with the state of each day. */
-export function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
+function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
   const byDay = grouped(occurrences, dueDay);
   const days = [...byDay.keys()].sort();
   const months = new Set(days.map((day) => day.slice(0, 7)));
@@ -135,13 +155,13 @@ function dayView(day: Date, all: readonly ToldOccurrence[]): HTMLElement {
   const occurrences = all.filter(({ watched }) => watched !== false);
   const state = worstFirst.find((one) => occurrences.some((occurrence) => occurrence.state === one));
   if (!state && all.length > 0) {
-    const title = `${dayFormat.format(day)}: ${text('dueNotWatched')}`;
+    const title = `${dayFormat.format(day)}: ${dueText('dueNotWatched')}`;
     return make('li.before', { title }, number, make('span.hidden', title));
   }
   if (!state) return make('li', { ariaHidden: 'true' }, number);
   const counts = worstFirst.flatMap((one) => {
     const found = occurrences.filter((occurrence) => occurrence.state === one).length;
-    return found === 0 ? [] : [occurrences.length === 1 ? translate('due', one) : `${found} × ${translate('due', one)}`];
+    return found === 0 ? [] : [occurrences.length === 1 ? dueText(`due_${one}`) : `${found} × ${dueText(`due_${one}`)}`];
   });
   const words = `${dayFormat.format(day)}: ${counts.join(', ')}`;
   return make(

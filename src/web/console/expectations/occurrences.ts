@@ -1,17 +1,23 @@
-import type { ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import type { ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
 import { cancelButton, progressBar, ask as putQuestion } from '../../shared/dialogs.ts';
 import { type Child, make, makeButton } from '../../shared/dom.ts';
-import { sizeText } from '../../shared/locale.ts';
+import { partTexts, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
+import de from '../../texts/due/de.json' with { type: 'json' };
+import en from '../../texts/due/en.json' with { type: 'json' };
+import es from '../../texts/due/es.json' with { type: 'json' };
+import fr from '../../texts/due/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
 import { field, localTime } from '../fields.ts';
-import { text, translate } from '../language.ts';
+import { text } from '../language.ts';
 import { ask, errorText, Refused } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, tell } from '../section.ts';
-import { mayChange } from '../session.ts';
 import { clear, datum, dueElement, timeElement } from '../shown.ts';
 import type { Column } from '../table.ts';
+
+/** Returns a text about due files, in the language of the page. */
+export const dueText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 type State = ToldOccurrence['state'];
 
@@ -35,10 +41,19 @@ export function isMiss({ state, watched }: ToldOccurrence): boolean {
 
 /** Shows the state of an occurrence. */
 export function showState({ state, watched }: ToldOccurrence): HTMLElement {
-  return watched === false ? badge(text('dueNotWatched')) : badge(translate('due', state), stateKinds[state]);
+  return watched === false ? badge(dueText('dueNotWatched')) : badge(dueText(`due_${state}`), stateKinds[state]);
+}
+
+/** Returns a text that names the account or group whose files are expected. */
+export function describeSender({ account, group }: ToldExpectation): string {
+  if (account !== null) return clear(account);
+  return group === null ? dueText('dueAnybody') : dueText('dueOfGroup', { group: clear(group) });
 }
 
 export const occurrenceKey = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
+
+/** Returns the day of a due time in the reader's time zone, such as `2026-03-29`. */
+export const dueDay = ({ due }: ToldOccurrence): string => localTime(due).slice(0, 10);
 
 /** Groups items by a key. The items of a group, and the groups, stay in the order of the list. */
 export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, T[]> {
@@ -60,20 +75,9 @@ export function fileList({ files, reason }: ToldOccurrence): Child {
     const href = hashFor('events', event_uuid, { at: time });
     return make('li', make('a', { href }, datum(path)), make('span.hint', ' ', timeElement(time), `, ${sizeText(size)}`));
   });
-  if (files.length > maxFiles) items.push(make('li.hint', text('dueMoreFiles', { count: files.length - maxFiles })));
+  if (files.length > maxFiles) items.push(make('li.hint', text('moreFiles', { count: files.length - maxFiles })));
   if (reason !== undefined) items.push(make('li.hint', clear(reason)));
   return make('ul.plain-list', ...items);
-}
-
-export const dueColumn: Column<ToldOccurrence> = { title: text('due'), cell: ({ due }) => dueElement(due), className: 'narrow' };
-
-/** Returns the columns for the state and the files and, for operators, a column of actions. @param reload called after an action */
-export function stateColumns(reload: () => Promise<void>): Column<ToldOccurrence>[] {
-  const shown: Column<ToldOccurrence>[] = [
-    { title: text('dueState'), cell: showState, className: 'narrow' },
-    { title: text('dueFiles'), cell: fileList, className: 'whole' },
-  ];
-  return mayChange() ? [...shown, actionsColumn(reload)] : shown;
 }
 
 /** Returns the column with the actions of an occurrence. @param reload called after an action */
@@ -93,14 +97,14 @@ function actions(one: ToldOccurrence, reload: () => Promise<void>): Child {
     'div.row',
     mayExcuse &&
       makeButton(
-        text('excuse'),
+        dueText('excuse'),
         undefined,
         act(() => excuse(one), reload),
         'small',
       ),
     one.state !== 'waiting' &&
       makeButton(
-        text('expectAgain'),
+        dueText('expectAgain'),
         undefined,
         act(() => expectAgain(one), reload),
         'small',
@@ -129,7 +133,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
   const [first, last] = [misses[0], misses.at(-1)];
   if (!first || !last) return false;
   const reason = reasonInput();
-  const progress = progressBar(text('excuseAll'), misses.length);
+  const progress = progressBar(dueText('excuseAll'), misses.length);
   const left = [...misses];
   let count = 0;
   let isStopped = false;
@@ -147,20 +151,20 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
     }
   };
   await putQuestion({
-    title: text('excuseAllQuestion', { count: misses.length }),
+    title: dueText('excuseAllQuestion', { count: misses.length }),
     content: [
       make('p', datum(first.name), ', ', dueElement(first.due), ' – ', dueElement(last.due)),
-      field(text('excuseReason'), reason),
-      make('p.hint', text('excuseEffect')),
+      field(dueText('excuseReason'), reason),
+      make('p.hint', dueText('excuseEffect')),
       progress.element,
     ],
-    buttons: [cancelButton(), { value: 'ok', label: text('excuseAll'), kind: 'primary' }],
+    buttons: [cancelButton(), { value: 'ok', label: dueText('excuseAll'), kind: 'primary' }],
     check,
     onStop: () => {
       isStopped = true;
     },
   });
-  if (count > 0) notice(text('excuseDone'));
+  if (count > 0) notice(dueText('excuseDone'));
   return count > 0;
 }
 
@@ -172,19 +176,19 @@ function isNoLongerMissing(error: unknown): false {
 
 async function excuse(one: ToldOccurrence): Promise<boolean> {
   const reason = reasonInput();
-  const content = [subject(one), field(text('excuseReason'), reason), make('p.hint', text('excuseEffect'))];
+  const content = [subject(one), field(dueText('excuseReason'), reason), make('p.hint', dueText('excuseEffect'))];
   const send = () => sendExcuse(one, reason.value.trim());
-  const isDone = await confirm(text('excuseQuestion'), content, { label: text('excuse'), kind: 'primary' }, send);
-  if (isDone) notice(text('excuseDone'));
+  const isDone = await confirm(dueText('excuseQuestion'), content, { label: dueText('excuse'), kind: 'primary' }, send);
+  if (isDone) notice(dueText('excuseDone'));
   return isDone;
 }
 
 async function expectAgain(one: ToldOccurrence): Promise<boolean> {
   const until = make('input', { type: 'datetime-local', required: true });
   until.value = localTime(new Date(Date.now() + 86_400_000).toISOString()).slice(0, 16);
-  const content = [subject(one), field(text('expectUntil'), until), make('p.hint', text('expectAgainEffect'))];
+  const content = [subject(one), field(dueText('expectUntil'), until), make('p.hint', dueText('expectAgainEffect'))];
   const send = () => ask('POST', actionUrl(one, 'expect-again'), { body: { due: one.due, until: new Date(until.value).toISOString() } });
-  const isDone = await confirm(text('expectAgainQuestion'), content, { label: text('expectAgain'), kind: 'primary' }, send);
-  if (isDone) notice(text('expectAgainDone'));
+  const isDone = await confirm(dueText('expectAgainQuestion'), content, { label: dueText('expectAgain'), kind: 'primary' }, send);
+  if (isDone) notice(dueText('expectAgainDone'));
   return isDone;
 }

@@ -1,14 +1,32 @@
+import { nameList } from '../../shared/dialogs.ts';
 import { make, makeButton } from '../../shared/dom.ts';
-import { sizeText } from '../../shared/locale.ts';
+import { partTexts, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
+import de from '../../texts/held/de.json' with { type: 'json' };
+import en from '../../texts/held/en.json' with { type: 'json' };
+import es from '../../texts/held/es.json' with { type: 'json' };
+import fr from '../../texts/held/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
 import { field } from '../fields.ts';
-import { text, translate } from '../language.ts';
+import { text } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, panel, type Stage, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
 import { ageElement, clear, datum } from '../shown.ts';
-import { type Column, makeTable } from '../table.ts';
+import { type Column, makeTable, selection } from '../table.ts';
+
+const heldText = partTexts<keyof typeof en>({ en, de, es, fr });
+
+/** Translates a name from the API; returns the name itself if it has no translation. */
+function translated(prefix: 'held' | 'verdict', name: string): string {
+  const key = `${prefix}_${name}`;
+  return Object.hasOwn(en, key) ? heldText(key as keyof typeof en) : name;
+}
+
+/** Returns the label of a button. @param count number of uploads; undefined for the only one */
+function labelOf(action: Action, count?: number): string {
+  return count === undefined ? heldText(names[action]) : heldText(`${names[action]}_count`, { count });
+}
 
 /** A held upload, as the API shows it. */
 interface Held {
@@ -23,11 +41,13 @@ interface Held {
   verdicts: { inspection: string; verdict: string; message: string }[];
 }
 
-type Action = 'release' | 'discard' | 'inspect-again';
+/** The actions of the API, with the prefixes of their texts. */
+const names = { release: 'held_release', discard: 'held_discard', 'inspect-again': 'held_inspect_again' } as const;
+type Action = keyof typeof names;
 
 function verdictList({ verdicts }: Held): HTMLElement {
   const items = verdicts.map(({ inspection, verdict, message }) =>
-    make('li', datum(inspection, 'code'), ` ${translate('verdict', verdict)}`, message !== '' && make('span.hint', ` ${clear(message)}`)),
+    make('li', datum(inspection, 'code'), ` ${translated('verdict', verdict)}`, message !== '' && make('span.hint', ` ${clear(message)}`)),
   );
   return make('ul.plain-list', ...items);
 }
@@ -41,63 +61,93 @@ const columns: readonly Column<Held>[] = [
       return make('div.stacked', datum(path), about, make('span.hint.digest', { title: sha }, sha));
     },
   },
-  { title: text('heldSince'), cell: ({ time }) => ageElement(time), className: 'narrow' },
+  { title: heldText('heldSince'), cell: ({ time }) => ageElement(time), className: 'narrow' },
   {
     title: text('reason'),
     cell: (held) => {
       const { state, reason } = held;
       const isOpen = state === 'inspecting';
-      const told = badge(isOpen ? text('heldInspecting') : translate('held', reason), isOpen || reason === 'verdict' ? 'calm' : 'warn');
+      const told = badge(
+        isOpen ? heldText('heldInspecting') : translated('held', reason),
+        isOpen || reason === 'verdict' ? 'calm' : 'warn',
+      );
       return make('div.stacked', told, verdictList(held));
     },
     className: 'whole',
   },
 ];
 
-/** Shows the uploads that inspections hold. Reviewers and operators can decide about them. */
+/** Shows the uploads that inspections hold. Reviewers and operators can decide about them, one by one or several at once. */
 export async function showHeld({ main, signal }: Stage): Promise<void> {
-  const act = async (action: Action, { id }: Held, reason = '') => {
-    const body = { ids: [id], ...(reason !== '' && { reason }) };
+  const act = async (action: Action, items: readonly Held[], reason = '') => {
+    const body = { ids: items.map(({ id }) => id), ...(reason !== '' && { reason }) };
     const { results } = await ask<{ results: { error?: string }[] }>('POST', `/api/held/${action}`, { body });
-    return results[0]?.error === undefined ? undefined : clear(results[0].error);
+    const problems = results.flatMap(({ error }) => (error === undefined ? [] : [clear(error)]));
+    return { done: results.length - problems.length, problem: problems[0] };
   };
-  const decide = async (action: 'release' | 'discard', item: Held) => {
+  const report = async (action: Action, { done, problem }: { done: number; problem: string | undefined }) => {
+    if (done > 0) notice(heldText(`${names[action]}_done`, { count: done }));
+    if (problem !== undefined) notice(text('failed', { reason: problem }), 'error');
+    await load();
+  };
+  const decide = async (action: 'release' | 'discard', items: readonly Held[]) => {
+    const count = items.length;
     const reason = make('input', { autocomplete: 'off', maxLength: 1000 });
-    const question: HTMLElement[] = [make('p', make('bdi', clear(item.path))), make('p.hint', text(`held_${action}_effect`))];
-    if (action === 'discard') question.push(field(text('heldReason'), reason));
-    const button = { label: text(`held_${action}`), kind: action === 'discard' ? 'primary danger' : 'primary' } as const;
-    const title = text(`held_${action}_question`);
-    if (!(await confirm(title, question, button, () => act(action, item, reason.value.trim())))) return;
-    notice(text(`held_${action}_done`));
-    await load();
+    const question: HTMLElement[] = [nameList(items.map(({ path }) => path)), make('p.hint', heldText(`held_${action}_effect`, { count }))];
+    if (action === 'discard') question.push(field(heldText('heldReason'), reason));
+    const button = {
+      label: labelOf(action, count > 1 ? count : undefined),
+      kind: action === 'discard' ? 'primary danger' : 'primary',
+    } as const;
+    let outcome: Awaited<ReturnType<typeof act>> | undefined;
+    const send = async () => {
+      outcome = await act(action, items, reason.value.trim());
+      return outcome.done > 0 ? undefined : outcome.problem;
+    };
+    if ((await confirm(heldText(`held_${action}_question`, { count }), question, button, send)) && outcome) await report(action, outcome);
   };
-  const inspectAgain = async (item: Held) => {
-    const problem = await act('inspect-again', item);
-    if (problem === undefined) notice(text('held_inspect_again_done'));
-    else notice(text('failed', { reason: problem }), 'error');
-    await load();
-  };
+  const inspectAgain = async (items: readonly Held[]) => report('inspect-again', await act('inspect-again', items));
+  /** Returns the buttons for one upload, or for the selected ones. In that case, their number is on the buttons. */
+  const buttons = (itemsNow: () => readonly Held[], count?: number) => [
+    makeButton(labelOf('release', count), 'resume', () => void tell(decide('release', itemsNow())), 'small'),
+    makeButton(labelOf('discard', count), 'close', () => void tell(decide('discard', itemsNow())), 'small'),
+    makeButton(labelOf('inspect-again', count), 'search', () => void tell(inspectAgain(itemsNow())), 'quiet small'),
+  ];
   const actions: Column<Held> = {
     title: text('action'),
     cell: (item) =>
       make(
         'div.row',
-        makeButton(text('held_release'), 'resume', () => void tell(decide('release', item)), 'small'),
-        makeButton(text('held_discard'), 'close', () => void tell(decide('discard', item)), 'small'),
-        makeButton(text('held_inspect_again'), 'search', () => void tell(inspectAgain(item)), 'quiet small'),
-        make('a.button.quiet.small', { href: `/api/held/${item.id}/content`, download: '' }, text('heldDownload')),
+        ...buttons(() => [item]),
+        make('a.button.quiet.small', { href: `/api/held/${item.id}/content`, download: '' }, heldText('heldDownload')),
       ),
     className: 'actions',
   };
-  const table = makeTable<Held>(text('held'), text('heldNone'), mayReview() ? [...columns, actions] : columns, ({ id }) => id);
+  const ofChosen = make('div.row', { hidden: true });
+  const chosenItems = () => table.items().filter(({ id }) => chosen.has(id));
+  const { column, element, chosen, keep } = selection<Held>(
+    ({ id }) => id,
+    ({ path }) => heldText('heldSelect', { path: clear(path) }),
+    () => {
+      ofChosen.hidden = chosen.size === 0;
+      ofChosen.replaceChildren(...buttons(chosenItems, chosen.size));
+    },
+  );
+  const all = mayReview() ? [column, ...columns, actions] : columns;
+  const table = makeTable<Held>(text('held'), heldText('heldNone'), all, ({ id }) => id);
   const more = make('p.hint', { hidden: true });
+  const bulk = mayReview() && make('div.heading.bulk', element, ofChosen);
   const load = async () => {
     const { items, total } = await ask<{ items: Held[]; total: number }>('GET', '/api/held', { signal });
+    // The upload that has waited longest comes first.
+    items.sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
+    keep(items);
     table.show(items);
+    if (bulk) bulk.hidden = items.length < 2;
     more.hidden = items.length === total;
     more.textContent = text('heldMore', { shown: items.length, total });
   };
   main.append(heading(text('held'), actionButton(text('heldRefresh'), 'recent', load, 'compact')));
-  main.append(panel(text('heldTitle'), make('p.hint', text('heldHint')), table.element, more));
+  main.append(panel(heldText('heldTitle'), make('p.hint', heldText('heldHint')), bulk, table.element, more));
   await load();
 }
