@@ -186,8 +186,16 @@ for (const javaScriptEnabled of [true, false]) {
     const field = javaScriptEnabled ? page.getByLabel('Filter by name') : page.getByLabel('Search this folder');
     const opener = page.getByRole('button', { name: 'Search', exact: true });
     if (javaScriptEnabled) await opener.click();
+    const below = page.getByRole('button', { name: 'Search in sub-folders' });
+    if (javaScriptEnabled) {
+      // Also beside matches in this folder, the search for others stays visible.
+      await field.fill('deep');
+      await page.locator('#tools').getByText('1 match').waitFor();
+      await page.locator('#tools').getByRole('button', { name: 'Search in sub-folders' }).waitFor();
+      assert.equal(await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth), false);
+    }
     await field.fill('needle');
-    if (javaScriptEnabled) await page.getByRole('button', { name: 'Search in sub-folders' }).click();
+    if (javaScriptEnabled) await below.click();
     else await page.keyboard.press('Enter');
     await page.waitForURL('**/home/?search=needle');
     await page.getByText('One item was found.').waitFor();

@@ -12,7 +12,9 @@ const field = make('input.filter', {
   required: true,
 });
 const result = make('span.hint', { role: 'status' });
+const matches = make('div.matches', result);
 
+/** The button that searches the folders below. It is beside the number of matches, or below a list without matches. */
 const below = makeButton(text('searchBelow'), 'search', () => field.form?.requestSubmit());
 const nothing = make('p.empty', { hidden: true }, text('noMatches'), make('br'), makeButton(text('clearFilter'), 'close', clear), below);
 
@@ -94,7 +96,9 @@ function show(left: readonly Row[] | undefined): void {
   byId('list').hidden = !nothing.hidden;
   // Hide the number of all members while only some of them are shown.
   byId('count').hidden = left !== undefined;
-  result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';
+  const isCounted = left !== undefined && !areRowsComing();
+  result.textContent = isCounted ? text('filtered', { count: left.length }) : '';
+  (isCounted && left.length > 0 ? matches : nothing).append(below);
   showOnly(left);
   const selected = selectedRows();
   if (!left || selected.length === 0) return;
@@ -167,7 +171,7 @@ export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
   startSearchField();
   search?.querySelector('input')?.replaceWith(field);
-  search?.after(result);
+  search?.after(matches);
   field.value = '';
   // In the trash, for example, there are no subfolders to search.
   below.hidden = field.form === null;
