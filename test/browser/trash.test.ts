@@ -37,6 +37,25 @@ browserTest('deleted items are restored by Undo or by Ctrl+Z; an item that is no
   await page.getByText('one: no longer in the trash').waitFor();
 });
 
+browserTest('on a phone, a message shows the beginning and the end of a long name; on a wide screen, the whole name', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  const names = ['1', '2'].map((number) => `Quarterly-financial-statement-2026-final-corrected-v${number}.xlsx`) as [string, string];
+  for (const name of names) writeFileSync(join(server.home, name), name);
+  const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } });
+  const remove = async (name: string) => {
+    await page.getByLabel(`Select ${name}`).check();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  };
+  await remove(names[0]);
+  const message = page.getByText('Moved Quarterly-fin…cted-v1.xlsx to the trash');
+  await message.waitFor();
+  const { height = 99 } = (await message.boundingBox()) ?? {};
+  assert.ok(height < 60, `two lines: ${height} px`);
+  await page.setViewportSize({ width: 1024, height: 640 });
+  await remove(names[1]);
+  await page.getByText(`Moved ${names[1]} to the trash`).waitFor();
+});
+
 browserTest('a question precedes the deletion of more than 100 items, also if they go to the trash', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   for (let index = 0; index <= 100; index++) writeFileSync(join(server.home, `${index}`), '');

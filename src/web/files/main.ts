@@ -248,7 +248,7 @@ function startListing(isFound = false): void {
   if (may('delete')) startDelete(selectedRows);
   startMemberForm();
   if (may('create-folder') && !isFound)
-    byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
+    byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact joined'));
   if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
   if (may('share')) {
     addAction({

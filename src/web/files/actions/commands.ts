@@ -14,9 +14,19 @@ import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, tr
  */
 export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string };
 
-/** Returns the name of a member for use in a sentence. */
+/** On narrow screens, messages shorten names that are longer than the sum of these two: the characters before and after the gap. */
+const [keptBefore, keptAfter] = [13, 12];
+
+/** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name, so that the message stays short. */
+export function messageName(name: string): string {
+  const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
+  const isLong = letters.length > keptBefore + keptAfter + 1 && matchMedia('(max-width: 30rem)').matches;
+  return nameInText(isLong ? `${letters.slice(0, keptBefore).join('')}…${letters.slice(-keptAfter).join('')}` : name);
+}
+
+/** Returns the name of a member for use in a message. */
 function nameOf({ name, shownName }: Pick<Placed, 'name' | 'shownName'>): string {
-  return nameInText(shownName ?? name);
+  return messageName(shownName ?? name);
 }
 
 /** Shows a message about problems, if there are any. */
@@ -238,7 +248,7 @@ export async function showOutcome(
   // The reply to a stopped command does not say what happened to the last members, so look which members are gone.
   if (isStopped && doneText !== 'copied') outcome.done = await membersGoneAtEnd(members);
   const count = outcome.done.length;
-  if (count > 0) tell(text(doneText, { count, name: nameInText(outcome.done[0]?.name ?? ''), to }));
+  if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
   if (isStopped) notice(text('stopped', { count: members.length - count }));
   noticeProblems([...problems, ...(isLost ? [text('noConnection')] : [])]);
   await refreshRows();

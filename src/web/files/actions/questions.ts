@@ -1,4 +1,3 @@
-import { nameInText } from '../../../lib/display-name.ts';
 import { ask, cancelButton, firstOf } from '../../shared/dialogs.ts';
 import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
@@ -6,7 +5,7 @@ import { text } from '../language.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
 import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
-import { maxProblems, noticeProblems, runAtOnce } from './commands.ts';
+import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.ts';
 import { askName } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
@@ -95,7 +94,7 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
     if (place && name !== undefined) restored.push({ ...place, name });
   }
   const [first] = restored;
-  const message = first && text('restored', { count: restored.length, name: nameInText(first.name) });
+  const message = first && text('restored', { count: restored.length, name: messageName(first.name) });
   if (message && button.dataset.undo !== undefined) noticeUndoable(message, { restored });
   else if (message) notice(message);
   if (outcome.isStopped) notice(text('stopped', { count: ids.length - done.length }));
@@ -118,7 +117,7 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
   const { status, reason } = await post();
   if (reason === undefined) return name;
   if (status !== 409) {
-    problems.push(nameInText(name) + text('colon') + reason);
+    problems.push(messageName(name) + text('colon') + reason);
     return undefined;
   }
   const dot = name.lastIndexOf('.');

@@ -5,7 +5,7 @@ import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { focusedRow, type Member, type Row, refreshRows, rowMember } from '../rows/rows.ts';
 import { addAction, clearSelection, selectedRows } from '../rows/selection.ts';
-import { renameMember } from './commands.ts';
+import { messageName, renameMember } from './commands.ts';
 import { askName } from './members.ts';
 import { noticeUndoable } from './undo.ts';
 
@@ -67,7 +67,7 @@ async function rename(member: Member): Promise<void> {
   if (newName === undefined) return;
   clearSelection();
   if (newName !== oldName) {
-    noticeUndoable(text('renamed', { old: nameInText(oldName), name: nameInText(newName) }), {
+    noticeUndoable(text('renamed', { old: messageName(oldName), name: messageName(newName) }), {
       to: member.folder,
       members: [member],
       newName,

@@ -3,7 +3,7 @@ import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, listTrash } from '../server.ts';
-import { byFolder, noticeProblems, type Outcome, type Placed, renameMember, runAtOnce, showOutcome } from './commands.ts';
+import { byFolder, messageName, noticeProblems, type Outcome, type Placed, renameMember, runAtOnce, showOutcome } from './commands.ts';
 import { memberPath } from './shared-marks.ts';
 
 /** A move or renaming that can be undone. */
@@ -54,7 +54,7 @@ export async function undoLast(): Promise<void> {
   if (newName !== undefined && only) {
     const problem = await renameMember({ ...only, name: newName }, only.name);
     if (problem === undefined) done = 1;
-    else problems.push(nameInText(newName) + text('colon') + problem);
+    else problems.push(messageName(newName) + text('colon') + problem);
   } else if (members.length > 0) {
     const works = [...byFolder(members)].map(([folder, group]) => ({
       command: { command: 'move', destination: decodeURIComponent(folder) } as const,
@@ -94,7 +94,7 @@ async function restore({ deleted }: Deletion): Promise<void> {
   const members: Placed[] = [];
   for (const member of deleted) {
     const id = latest.get(memberPath(member));
-    if (id === undefined) problems.push(nameInText(member.name) + text('colon') + text('goneFromTrash'));
+    if (id === undefined) problems.push(messageName(member.name) + text('colon') + text('goneFromTrash'));
     else members.push({ name: id, folder: '/home/', shownName: member.name });
   }
   const outcome = members.length > 0 ? await runAtOnce(text('undo'), [{ command: { command: 'restore' }, members }]) : undefined;
@@ -111,7 +111,7 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
   const same = members.filter((member) => {
     const name = newName ?? member.name;
     const isSame = isSameAs(member, found.get(name));
-    if (!isSame) problems.push(nameInText(name) + text('colon') + text('changedSince'));
+    if (!isSame) problems.push(messageName(name) + text('colon') + text('changedSince'));
     return isSame;
   });
   return { members: same, problems };

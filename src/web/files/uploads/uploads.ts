@@ -60,7 +60,7 @@ function buttons(add: Add, mayCreateFolder: boolean): HTMLElement[] {
   return [
     makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary compact'),
     files,
-    ...(mayCreateFolder ? [makeButton(text('uploadFolder'), 'uploadFolder', () => folder.click(), 'compact'), folder] : []),
+    ...(mayCreateFolder ? [makeButton(text('uploadFolder'), 'uploadFolder', () => folder.click(), 'compact joined'), folder] : []),
   ];
 }
 
