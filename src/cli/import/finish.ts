@@ -118,7 +118,10 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
   if (account.requires === 'both')
     tell('key and password are required', 'Only services of type ssh ask for both: do not let such accounts use other services.');
   if (account.password === undefined && account.sshKeys.length === 0)
-    tell(had ? 'no credential can be carried over' : 'there is no credential', 'Nobody can log in until the account has a password or a key.');
+    tell(
+      had ? 'no credential can be carried over' : 'there is no credential',
+      'Nobody can log in until the account has a password or a key.',
+    );
 }
 
 /**
