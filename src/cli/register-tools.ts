@@ -215,14 +215,14 @@ export const registerImport: Register = (program, run) => {
     .option('--root <folder>', 'folder with a copy of the files of the other machine', '/')
     .option('--home <folder>', 'home folder for accounts that have none on the other server', './files/${USER}')
     .option('--port <port>', 'port of the service (default: that of the other server, or 2222)', portNumber)
-    .option('--check', 'write nothing: print the differences, also in the files of the accounts')
+    .option('--check', 'write nothing: print the differences, and problems with the files of the accounts')
     .option('--json', 'print one JSON object for each difference')
     .addHelpText('after', importHelp)
     .action((from, files, options) => run(async () => (await import('./import/import.ts')).importFrom(from, files, options)));
 };
 
 const hostKeyHelp = `
-Clients recognise a server by its host key, so they do not notice the new server if it has the old keys. The command copies the keys to the data folder with mode 0600, under the names that services without host_key_paths use. It replaces no existing key. Such services do not use all types of keys, for example not ECDSA; for other types, the command says what to add to host_key_paths. A service reads the keys when it starts.
+Clients recognise a server by its host key, so they do not notice the new server if it has the old keys. The command copies the keys to the data folder with mode 0600, under the names that services without host_key_paths use. It replaces no existing key. Services without host_key_paths use only Ed25519 and RSA keys. For a key of another type, such as ECDSA, the command says what to add to host_key_paths. A service reads the keys when it starts.
 
 Exit codes: 0 imported, or there already, 2 another key is there, 3 a key cannot be read or used.
 

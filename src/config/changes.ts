@@ -121,7 +121,7 @@ function findReferences(value: unknown, path: readonly string[]): string[][] {
   return Object.entries(value).flatMap(([name, member]) => findReferences(member, [...path, name]));
 }
 
-/** Masks the value at a path of the file. If the loaded option has a different structure, the whole option is masked. */
+/** Masks the value of an option, given by its path in the configuration file. If the loaded option has a different structure, the whole option is masked. */
 function hide(masked: Record<string, unknown>, path: readonly string[]): void {
   let holder = masked;
   for (const [index, name] of path.entries()) {

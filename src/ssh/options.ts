@@ -74,7 +74,7 @@ export const sshOptions = z.strictObject({
     ),
   checksum_commands: yesNo()
     .default(false)
-    .describe('Answer the commands `md5sum`, `sha1sum` and `sha256sum` with one path, which rclone uses.'),
+    .describe('Answer the commands `md5sum PATH`, `sha1sum PATH` and `sha256sum PATH` of one file. rclone uses these commands.'),
   proxy_protocol: yesNo()
     .default(false)
     .describe('Expect the PROXY protocol, version 2, from `trusted_proxies`; it names the address of the client.'),

@@ -37,7 +37,7 @@ test('with --strict, a warning gives exit code 1; --sarif and --json write nothi
   assert.equal((await run(t, ['validate', '--sarif', '--json', 'w.yaml'], { cwd })).code, 2);
 });
 
-test('validate - reads stdin; if stdin is empty, it says that no service is enabled', async (t) => {
+test('`svc validate -` reads stdin; if stdin is empty, it says that no service is enabled', async (t) => {
   const cwd = temporaryFolder(t);
   const good = await run(t, ['validate', '-'], { cwd, input: warning });
   assert.deepEqual([good.code, /stdin:2:76: warning\[no-effect\]/.test(good.stderr)], [0, true], good.stderr);
@@ -186,7 +186,7 @@ test('validate --online asks the ACME directory, and the DNS for the domains of 
   assert.match(bad.stderr, /error\[online\]: services\.web\.tls\.acme\.domains: no\.such\.name\.invalid: .*(ENOTFOUND|EAI_AGAIN)/);
 });
 
-test('init - prints a configuration that validate - accepts; with closed stdin, no command crashes', async (t) => {
+test('`svc validate -` accepts the configuration that `svc init -` prints; with closed stdin, no command crashes', async (t) => {
   const cwd = temporaryFolder(t);
   const init = await run(t, ['init', '-'], { cwd });
   assert.deepEqual([init.code, readdirSync(cwd)], [0, []]);

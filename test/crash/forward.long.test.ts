@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const files = Array.from({ length: 12 }, (_, index) => `f${String(index).padStart(2, '0')}`);
 
-test('kill -9 while files are forwarded (sent, moved, or only uploaded): each file arrives, in order, and is moved once', {
+test('kill -9 just after a file was uploaded, sent or moved by forwarding: each file arrives, in order, and is moved once', {
   timeout: 110_000,
 }, async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 30 } });

@@ -10,7 +10,7 @@ import { startServer } from '../support/server.ts';
 
 const idleSeconds = 1;
 
-/** If a connection is open longer than this after its last byte, the idle time has not ended it. */
+/** If a connection is still open this long after its last byte, the server failed to close it when the idle time was over. */
 const longestMs = 20_000;
 
 const connectionsAtOnce = 50;

@@ -56,7 +56,7 @@ test('Ed25519 and ECDSA keys have the lengths of their types', () => {
   assert.match(publicKeyFault(sshString('sk-ssh-ed25519@openssh.com')) ?? '', /type sk-ssh-ed25519@openssh\.com are refused/);
 });
 
-test('a line of ssh_keys that can log nobody in is detected', () => {
+test('a line of ssh_keys with which nobody can log in is detected', () => {
   assert.equal(keyLineFault(`ssh-rsa ${rsa(exponent, modulus).toString('base64')} alice`), undefined);
   assert.match(keyLineFault(`ssh-rsa ${rsa(Buffer.from([1]), modulus).toString('base64')}`) ?? '', /refuse/);
   assert.match(keyLineFault('ssh-dss AAAAB3NzaC1kc3M= old') ?? '', /type ssh-dss/);

@@ -13,7 +13,7 @@ import { makeKey, publicKey, type SshTestServer, startSsh } from '../support/ssh
 const { read, write, create } = openFlags;
 const web = { type: 'http', port: 0 };
 
-test('a service that a reload removes serves nobody new, ends idle connections, and finishes an upload first', async (t) => {
+test('a service that a reload removes serves nobody new, ends idle connections, and ends a busy one when its upload is finished', async (t) => {
   const server = await startSsh(t);
   const [busy, idle] = [await loginSftp(t, server.sshPort), await loginSftp(t, server.sshPort)];
   const handle = await busy.sftp.open('f', write | create);

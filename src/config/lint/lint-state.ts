@@ -32,7 +32,7 @@ export function lintState(config: Config, report: Report, isFolderShared: boolea
     report.warning('state-secret', ['server', 'state'], problem, 'set it to the same random text on all nodes');
   }
   if (state.retention_days === 0 && events.retention_days >= longDays) {
-    const hint = 'set server.state.retention_days to less, for example 3: the files of the nodes keep the events longer';
+    const hint = 'set server.state.retention_days to less, for example 3; the nodes keep all events in their files';
     report.warning('state-retention', ['server', 'state'], `events stay in the memory of Redis for ${events.retention_days} days`, hint);
   }
   if (shutdown_delay === 0) {

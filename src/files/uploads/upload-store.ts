@@ -13,15 +13,15 @@ export interface UploadOrder {
   readonly path: VirtualPath;
   /**
    * Real path of the hidden file with the content; the symbolic links in the path of its folder are resolved. Only the request that holds
-   * the upload has the file open. If an earlier request may still have the file open (`UploadHold.isTakeover`), the next request replaces
-   * the file by another one.
+   * the upload writes to the file. If an earlier holder did not release the upload (`UploadHold.isTakeover`), it may still have the file
+   * open, so the next holder replaces the file by another one.
    */
   readonly contentPath: string;
   /** The client and component that began the upload, for events without a request. */
   readonly origin: EventContext;
   /** Parsed upload metadata, for `data.metadata` of the events. */
   readonly metadata?: Record<string, string[]> | undefined;
-  /** UUID of the event handler for whose reply the upload waits at its end. */
+  /** UUID of an event handler. When the file is stored, the upload waits for the reply of this handler before it ends. */
   readonly backendUuid?: string | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   readonly modifiedMs?: number | undefined;
@@ -64,7 +64,7 @@ export interface UploadCompletion {
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`. If it is `cancelled`, the record is removed immediately. */
+  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`; undefined for neither. If `cancelled`, the record is removed immediately. */
   readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
   /** Whether the client knows the URL of the upload. If it does not, no outcome is kept. */
   readonly isTold: boolean;
@@ -180,8 +180,8 @@ export interface UploadStore {
    * Restores the records of uploads that the shared store lost. A restored upload counts as one that began to end or to be completed, so
    * that `completing` returns it. Only a held upload that had not begun to end stays held.
    *
-   * @param isStored returns whether the journal has the event `fileUploaded` of an upload; the event is not older than `sinceMs` (Unix time
-   *   in milliseconds)
+   * @param isStored returns whether the journal has the event `fileUploaded` of an upload. Events before `sinceMs` (Unix time in
+   *   milliseconds) need not be searched, because the event cannot be older
    */
   endLost?(isStored: (id: string, sinceMs: number) => Promise<boolean>): Promise<void>;
 }
@@ -191,8 +191,8 @@ export interface SharedUploadStore extends UploadStore {
   /** Returns the IDs for which the store has no record. */
   missing(ids: readonly string[]): Promise<string[]>;
   /**
-   * Adds the record of a lost upload, unless the store has it. Unless the upload stays held, it does not count towards the limit of its
-   * account.
+   * Adds the record of a lost upload, unless the store has it. Of such uploads, only those that stay held count towards the limit of
+   * their account.
    */
   restore(record: UploadRecord): Promise<void>;
 }

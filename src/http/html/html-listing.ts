@@ -139,7 +139,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // A page with a message has all rows. Otherwise, browsers without scripts would be redirected, and the message would be lost.
+    // A page without all rows redirects browsers without scripts to `wholeUrl`, where the message would be lost.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     ...memberRights(exchange),

@@ -116,7 +116,7 @@ const keptHeaders = [
  * Reads a request that begins an upload.
  *
  * @param notes further values that the protocol needs later
- * @param metadataValue upload metadata that did not arrive in its own header
+ * @param metadataValue upload metadata from another place, such as `Upload-Metadata`; used only if its own header is missing
  * @throws ServiceError `bad-request`, `metadata-invalid`
  */
 export async function uploadOrder(

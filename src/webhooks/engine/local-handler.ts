@@ -122,7 +122,7 @@ export class LocalHandler implements BlockingHandler {
   /**
    * Ends after the running requests, and releases the handler.
    *
-   * @param drains whether all events in the journal are delivered first, until a delivery fails
+   * @param drains whether the events that are now in the journal are delivered first; this ends at the first delivery that fails
    */
   async end({ drains = false } = {}): Promise<void> {
     if (drains) await this.#tried;
