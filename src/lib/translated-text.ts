@@ -22,3 +22,18 @@ export function fillText(language: string, text: Text, values: TextValues = {}):
     return typeof value === 'number' ? value.toLocaleString(language) : value;
   });
 }
+
+/**
+ * Translates an English message, in which quoted parts and numbers vary.
+ *
+ * @param texts translations by the message with `{}` in place of these parts
+ * @returns undefined without a translation
+ */
+export function translatedMessage(texts: Readonly<Record<string, string>>, message: string): string | undefined {
+  const parts: string[] = [];
+  const key = message.replace(/"[^"]*"|\d[\d,]*/g, (part) => {
+    parts.push(part);
+    return '{}';
+  });
+  return Object.hasOwn(texts, key) ? texts[key]?.replace(/\{\}/g, () => parts.shift() ?? '') : undefined;
+}

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { problemText } from '../../src/http/html/problem-message.ts';
 import { errorCodes } from '../../src/lib/errors.ts';
+import deDetails from '../../src/web/texts/details/de.json' with { type: 'json' };
+import esDetails from '../../src/web/texts/details/es.json' with { type: 'json' };
+import frDetails from '../../src/web/texts/details/fr.json' with { type: 'json' };
 import de from '../../src/web/texts/problems/de.json' with { type: 'json' };
 import es from '../../src/web/texts/problems/es.json' with { type: 'json' };
 import fr from '../../src/web/texts/problems/fr.json' with { type: 'json' };
@@ -31,6 +34,23 @@ test('for a broad code, the message of the service follows the translation', () 
   const problem = { code: 'internal', message: 'Internal error. Reference: 1' } as const;
   assert.equal(problemText('de', problem), 'etwas ist schiefgegangen: Internal error. Reference: 1');
   assert.equal(problemText('en', problem), problem.message);
+});
+
+test('a message of a broad code is translated whole, with its names and numbers; each translated message is one of the service', () => {
+  const of = (message: string) => ({ code: 'unprocessable', message }) as const;
+  assert.equal(problemText('de', of('The folder has uploads that are held for review.')), 'im Ordner warten Dateien auf ihre Prüfung');
+  const path = 'The account itself has no rights at "/a {} 7", so it cannot give any.';
+  assert.equal(problemText('es', of(path)), 'su cuenta no tiene permisos en "/a {} 7" y no puede darlos');
+  assert.equal(problemText('en', of(path)), path);
+  const root = join(process.env.SVC_ROOT ?? process.cwd(), 'src');
+  const folders = ['accounts', 'auth', 'files', 'http', 'lib'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(root, folder, name)),
+  );
+  const code = folders.filter((name) => name.endsWith('.ts')).map((name) => readFileSync(name, 'utf8').replaceAll('\\`', '`'));
+  const text = code.join('\n').replace(/"[^"\n]*"|\$\{[^}]*\}/g, '{}');
+  assert.deepEqual(Object.keys(deDetails).toSorted(), Object.keys(frDetails).toSorted());
+  assert.deepEqual(Object.keys(deDetails).toSorted(), Object.keys(esDetails).toSorted());
+  for (const message of Object.keys(deDetails)) assert.ok(text.includes(message), message);
 });
 
 test('every error code is thrown somewhere', () => {

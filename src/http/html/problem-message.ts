@@ -1,4 +1,8 @@
 import { broadCodes, type ErrorCode, type Problem, ServiceError } from '../../lib/errors.ts';
+import { translatedMessage } from '../../lib/translated-text.ts';
+import deDetails from '../../web/texts/details/de.json' with { type: 'json' };
+import esDetails from '../../web/texts/details/es.json' with { type: 'json' };
+import frDetails from '../../web/texts/details/fr.json' with { type: 'json' };
 import de from '../../web/texts/problems/de.json' with { type: 'json' };
 import es from '../../web/texts/problems/es.json' with { type: 'json' };
 import fr from '../../web/texts/problems/fr.json' with { type: 'json' };
@@ -9,6 +13,9 @@ import { readLanguage } from './page-cookies.ts';
 
 /** Translated messages. English has no entry, because the service's own messages are English. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
+
+/** Translated messages of codes that stand for several problems, by the English message (`translatedMessage`). */
+const details: Readonly<Record<string, Readonly<Record<string, string>>>> = { de: deDetails, fr: frDetails, es: esDetails };
 
 /** A problem in the reader's language. */
 interface ProblemWords {
@@ -21,6 +28,8 @@ interface ProblemWords {
 /** Returns the texts for a problem by its code. @param language tag of a language of the pages */
 export function problemWords(language: string, { code, message }: Problem): ProblemWords {
   const translated = translations[language]?.[code];
+  const detail = broadCodes.has(code) ? translatedMessage(details[language] ?? {}, message) : undefined;
+  if (detail !== undefined) return { translated: detail, own: undefined };
   return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };
 }
 

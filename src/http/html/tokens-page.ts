@@ -70,7 +70,7 @@ ${endButton('confirm-revoke', language.text('revoke'))}`,
 <details class="new" id="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
 <summary>${language.text('newToken')}</summary>
 ${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}
-${tokenForm(context, { url: tokensUrl, account, services: offeredServices(exchange, account), fields: refused?.fields })}
+${tokenForm(exchange, context, account, refused?.fields)}
 </details>`;
   return accountPage(exchange, context, { url: tokensUrl, title, content }, refused && statusCodes[refused.problem.code]);
 }
@@ -220,26 +220,19 @@ function rightsText({ language }: Pick<PageContext, 'language'>, keywords: reado
   return keywords.map((keyword) => (keyword in rightTexts ? language.text(rightTexts[keyword as Right]) : keyword)).join(', ');
 }
 
-interface TokenForm {
-  url: string;
-  account: Account;
-  services: readonly { uuid: string; type: string }[];
-  /** The fields of a refused form, so that the user need not type them again. */
-  fields: URLSearchParams | undefined;
-}
-
 /** Renders the form for a new token. The user must choose its rights: only to read, all rights of the account, or some of them. */
-function tokenForm({ language }: PageContext, { url, account, services, fields }: TokenForm): Html {
+function tokenForm(exchange: Exchange, { language }: PageContext, account: Account, fields?: URLSearchParams): Html {
   const typed = (name: string) => new Html(escapeFormValue(fields?.get(name) ?? ''));
   const chosen = (name: string, value: string) => fields?.getAll(name).includes(value) === true && html` checked`;
   const box = (name: string, value: string, label: Html | string, type: 'checkbox' | 'radio' = 'checkbox') =>
     html`<label class="line"><input type="${type}" name="${name}" value="${value}"${chosen(name, value)}${type === 'radio' && html` required`}> ${label}</label>
 `;
+  const services = offeredServices(exchange, account);
   const rights = (Object.keys(rightTexts) as Right[]).filter((keyword) => account.permissions.mayGive(keyword));
   const longest = account.tokens.maximum_days;
   const lives = [...new Set([...offeredDays.filter((days) => days < longest), longest])];
   const life = Number(fields?.get('days') ?? Math.min(90, longest));
-  return html`<form class="fields" method="post" action="${url}">
+  return html`<form class="fields" method="post" action="${tokensUrl}">
 <label for="name">${language.text('tokenName')}</label>
 <input id="name" name="name" required maxlength="200" autocomplete="off" value="${typed('name')}">
 <label for="path">${language.text('tokenPaths')}</label>
@@ -261,11 +254,7 @@ ${services.map(({ uuid, type }) => box('services', uuid, html`${type.toUpperCase
 </form>`;
 }
 
-/**
- * Converts the fields of the form to the JSON body that the REST API accepts for a new token.
- *
- * @throws ServiceError `nothing-selected` if the user wants to choose rights but has chosen none
- */
+/** Converts the fields of the form to the JSON body of the REST API. @throws ServiceError `nothing-selected` if no right is chosen */
 function formOrder(fields: URLSearchParams): Record<string, unknown> {
   const kind = fields.get('rights');
   const lines = (name: string) => some((fields.get(name) ?? '').split(/\r\n|\r|\n/).filter((line) => line.trim() !== ''));

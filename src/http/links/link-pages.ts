@@ -8,12 +8,7 @@ import type { PageContext } from '../html/pages/page.ts';
 import { type Reply, uncached } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
-/**
- * Renders the information about a link for its visitor: the creator, the note, the expiry, and the number of downloads left.
- *
- * @param more the button that downloads everything
- * @param size the size of a single file
- */
+/** Renders what a visitor reads about a link. @param more the button that downloads everything @param size the size of a single file */
 export function aboutLink(context: PageContext, { link }: Visit, more: Html | false = false, size: string | false = false): Html {
   const { language } = context;
   const isDrop = link.link?.kind === 'drop';
