@@ -140,6 +140,11 @@ test('every command has a section in the reference', async (t) => {
     assert.ok(commands.includes(headingOf(words)), words.join(' '));
 });
 
+function allPages(): string[] {
+  const within = (folder: string) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
+  return [...pages, ...within('docs/design'), ...within('docs/spec'), 'CONTRIBUTING.md', 'CHANGELOG.md'];
+}
+
 /** Returns lines that are too wide although they can be broken: rows of tables, pictures and outputs of a tour cannot. */
 function wideLines(page: string): string[] {
   let fence: string | undefined;
@@ -156,9 +161,20 @@ function wideLines(page: string): string[] {
 }
 
 test('lines of the documentation are at most 120 characters wide', () => {
-  const design = readdirSync(join(root, 'docs/design')).map((name) => `docs/design/${name}`);
-  const spec = readdirSync(join(root, 'docs/spec')).map((name) => `docs/spec/${name}`);
-  assert.deepEqual([...pages, ...design, ...spec, 'CONTRIBUTING.md', 'CHANGELOG.md'].flatMap(wideLines), []);
+  assert.deepEqual(allPages().flatMap(wideLines), []);
+});
+
+test('rows of tables in the documentation are not broken over two lines', () => {
+  const brokenRows = (page: string) => {
+    let isPrinted = false;
+    return read(page)
+      .split('\n')
+      .flatMap((line, index) => {
+        if (/^ *```/.test(line)) isPrinted = !isPrinted;
+        return !isPrinted && line.startsWith('|') && !line.endsWith('|') ? [`${page}:${index + 1}`] : [];
+      });
+  };
+  assert.deepEqual(allPages().flatMap(brokenRows), []);
 });
 
 test('the README stays small and leads to every page; CONTRIBUTING leads to the pages about the design', () => {

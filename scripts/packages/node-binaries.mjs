@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { sha512 } from '../bundled-packages.mjs';
 
 /**
- * A release with long-term support. All platforms use the same version, because the version that reads a blob must also have created it.
+ * A release with long-term support. All platforms use the same version: Node.js of this machine creates the blob with the script, and only the same version can read it.
  */
 export const nodeVersion = '24.21.0';
 

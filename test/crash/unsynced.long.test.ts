@@ -31,7 +31,7 @@ interface Planted {
   /** Makes syncs of a folder's names fail; without an argument, of `home`. */
   plant(folder?: string): void;
   heal(folder?: string): void;
-  /** Makes a change, and returns its events in the journal except those of its beginning. */
+  /** Makes a change, and returns its events in the journal, without those in `quiet`. */
   toldOf(change: () => Promise<unknown>): Promise<Told[]>;
   events(): Promise<ServiceEvent[]>;
 }

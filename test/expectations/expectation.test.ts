@@ -160,7 +160,7 @@ test('punctuality: median, quartiles and extremes of arrival times, also for non
   assert.equal(measurePunctuality([1500])?.median, 2);
 });
 
-test('to judge the newest occurrence, files are needed since the oldest window that overlaps its window, within limits', () => {
+test('to judge the newest occurrence, earlier ones are needed if their windows overlap with its window, within limits', () => {
   const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);
   const since = (options: object) => {
     const parsed = expectationOptions.parse({ account: 'acme', path: '/in/*', schedule: '* * * * *', ...options });

@@ -67,7 +67,7 @@ test('while the session is valid, an error page at any URL has the menu, and a 4
     assert.match(text, /<nav class="places".*href="\/home\/__svc__\/trash"/s, url);
     assert.equal(text.includes('role="search"'), status === 404, url);
   }
-  // With a malformed `If`, the account cannot be determined. The reply is still the page for 404.
+  // A malformed `If` makes the check of the account fail, because it also reads the lock tokens. The reply is still the page for 404.
   const broken = await server.get('/nothing', { user: null, headers: { ...html, cookie: `SVC_HTTP_SESSION=${id}`, if: '(<' } });
   assert.equal(broken.status, 404);
   for (const session of ['', 'another']) assert.doesNotMatch((await page('/nothing', session)).text, /class="places"|role="search"|alice/);

@@ -23,7 +23,7 @@ test('for each handler, one node delivers the events of all nodes, in the order 
   assert.equal(owner(nodes).length, 1);
 });
 
-test('a node that ends hands its handlers over immediately, and no event is lost or repeated', async (t) => {
+test('a node that is stopped immediately hands over its handlers, and no event is lost or repeated', async (t) => {
   const receiver = await startReceiver(t);
   const begun = await startNodesOnRedis(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
   if (!begun) return;
@@ -65,7 +65,7 @@ test('a restarted node continues at its positions, and a new handler gets no ear
   assert.deepEqual(paths(late), ['/3.txt']);
 });
 
-test('an upload waits for its back-end at its own node, and no other node delivers the event of the upload again', async (t) => {
+test('the node that got an upload sends its event to the back-end, and no other node sends it again', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 300, headers: { 'x-id': '7' } } });
   const begun = await startNodesOnRedis(t, 2, {
     service: { api_backend_uuid: 'backend', api_passthrough_headers: ['x-id'] },

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
 /**
- * Starts an authentication endpoint that answers with raw bytes. It answers the test at the start with 401.
+ * Starts an authentication endpoint that answers with raw bytes. It answers 401 to the request by which svc tests the method when it starts.
  *
  * @returns its URL
  */

@@ -37,7 +37,8 @@ export function upload(t: TestContext, cwd: string, ...names: string[]): Promise
 }
 
 /**
- * Like `upload`, but stops the service when `settled` resolves. After a failed delivery, events still wait when the service stops.
+ * Like `upload`, but stops the service when `settled` resolves. A stop delivers the remaining events only until a delivery fails, so if
+ * deliveries fail, `settled` must wait for all events that are to be sent.
  */
 export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});

@@ -30,7 +30,11 @@ export default function journal({ isSmoke, folder }) {
 
   const searches = {
     'newest events': {},
-    'account, one day three weeks ago': { account: ['user 17'], since: (firstS + 9 * dayS) * 1000, until: (firstS + 10 * dayS) * 1000 },
+    'account, within one day (three weeks ago)': {
+      account: ['user 17'],
+      since: (firstS + 9 * dayS) * 1000,
+      until: (firstS + 10 * dayS) * 1000,
+    },
     account: { account: ['user 17'] },
     'path of one event, early in the journal': { path: [pathOf(Math.floor(events / 10))] },
     'request ID': { requestId: [`request-${Math.floor(events / 5)}`] },

@@ -24,7 +24,7 @@ export const handlerView = z.object({
   is_failing: z.boolean().describe('Whether the last three deliveries failed, or all deliveries of the last hour.'),
   last_hour: z
     .array(z.object({ delivered: count, failed: count.describe('Failed or discarded.') }))
-    .describe('Number of requests that the service made, not counting retries, in each five minutes of the last hour; the newest last.'),
+    .describe('Number of deliveries that the service made (none by hand) in each five minutes of the last hour; the newest last.'),
   last_error: text.describe('Reason of the latest failure in the last hour; empty if there was none.'),
   last_error_time: time.nullable(),
   node: text.describe('Node that runs the handler; empty while none does.'),
