@@ -78,11 +78,13 @@ browserTest('a tried login shows the account in words; no column shrinks to sing
     }
   }
   await result.getByText('"home_folder_path"').waitFor();
-  // The account exists, so the result must not say that its name is unknown.
+  // The account exists, so the result must not say that its name is unknown. There is one method, and so one result.
   await form.getByLabel('User name').fill('alice');
   await form.getByLabel('Password').fill('wrong-Word-1');
   await form.getByRole('button').click();
-  await page.locator('.answer .verdict').getByText('name or password not accepted').waitFor();
+  await result.getByText('The name is known here, but the password is wrong.').waitFor();
+  await result.getByText('name or password not accepted').waitFor();
+  assert.equal(await page.locator('.answer .badge').count(), 1);
 });
 
 browserTest('in the trash of an account, one item is restored, one deleted, and then all others deleted', async (t) => {

@@ -55,6 +55,28 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
   assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'there is room for the focus ring between the field and the hint');
 });
 
+browserTest('deep configurations and long home folders fit: the page is not too wide, and each account takes one line', async (t) => {
+  const { console } = await startConsole(t, {
+    groups: { partners: { permissions: [['allow-full-control'], ['/a-folder-of-partners/*', 'allow-read', 'allow-list']] } },
+    accounts: { nina: { home_folder_path: `/srv/${'home-folders-of-partners/'.repeat(6)}nina` }, otto: { group: 'partners' } },
+  });
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+  await signIn(page, console.url, '#configuration');
+  await page.getByRole('searchbox').fill('partners');
+  await page.locator('.tree').getByText('allow-full-control').waitFor();
+  for (const width of [320, 768, 1024, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${width} px`);
+  }
+  await page.goto(`${console.url}/#accounts`);
+  const table = page.locator('.panel', { has: page.getByRole('heading', { level: 2, name: 'Konten' }) }).locator('.table');
+  const row = table.locator('tbody tr', { hasText: 'nina' });
+  await row.waitFor();
+  assert.ok(((await row.boundingBox())?.height ?? 99) < 40, 'the home folder takes one line');
+  assert.match((await row.locator('.code').getAttribute('title')) ?? '', /nina$/, 'the title has the whole path');
+  assert.ok(await table.evaluate((element) => element.scrollWidth <= element.clientWidth), 'no column is hidden at the side');
+});
+
 browserTest('on narrow screens, the event and the reply of a delivery are not cut off, and a badge takes one line', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const { server, console } = await startConsole(t, {

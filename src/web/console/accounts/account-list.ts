@@ -6,7 +6,7 @@ import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
-import { ageElement, datum, numberText } from '../shown.ts';
+import { ageElement, clear, datum, numberText } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import type { SearchedPanel } from './collections.ts';
 
@@ -42,7 +42,11 @@ const columns: readonly Column<AccountView>[] = [
     className: 'first',
   },
   { title: text('group'), cell: ({ group }) => datum(group), className: 'third-line' },
-  { title: text('home'), cell: ({ home }) => datum(home, 'code'), className: 'roomy wide-only' },
+  {
+    title: text('home'),
+    cell: ({ home }) => Object.assign(datum(home, 'code'), { title: clear(home) }),
+    className: 'roomy wide-only one-line home',
+  },
   { title: text('quota'), cell: quotaText, className: 'number wide-only' },
   { title: text('lastLogin'), cell: ({ last_login }) => ageElement(last_login?.time), className: 'narrow last' },
   { title: text('sessions_title'), cell: sessionsText, className: 'third-line' },

@@ -137,7 +137,10 @@ function authTestPanel(): HTMLElement {
     const body = { username: username.value, password: password.value, ...(address.value !== '' && { peer: address.value }) };
     password.value = '';
     const report = await ask<AuthTestReport>('POST', '/api/auth-test', { body });
-    return [make('p.verdict', authBadge(report.outcome)), ...report.methods.map(methodView)];
+    // If only one method was asked, its result is the whole outcome.
+    const [first, ...others] = report.methods;
+    const isOne = others.length === 0 && first?.outcome === report.outcome;
+    return [...(isOne ? [] : [make('p.verdict', authBadge(report.outcome))]), ...report.methods.map(methodView)];
   });
 }
 
@@ -148,9 +151,9 @@ function authBadge(outcome: string): HTMLElement {
 function methodView({ method, type, outcome, reason, url, status, status_reason, account, warnings }: MethodReport): HTMLElement {
   return make(
     'article.result',
-    make('p', authBadge(outcome), ' ', datum(`${type} `), datum(method, 'code')),
+    make('p', authBadge(outcome), ' ', ...(method === type ? [] : [datum(`${type} `)]), datum(method, 'code')),
+    make('p', datum(reason)),
     facts(
-      [text('reason'), datum(reason)],
       [text('url'), url ? datum(url, 'code') : undefined],
       [text('reply'), status === undefined ? undefined : datum(`${status} ${status_reason ?? ''}`)],
       [text('group'), textOf(account?.group)],
