@@ -9,12 +9,14 @@ browserTest('at 320 and 1280 px long names take at most two lines with a visible
   const server = await startServer(t);
   const name = `${'A long name with many words '.repeat(7)}final 3.docx`;
   const solid = `${'x'.repeat(200)}end.tar.gz`;
-  for (const each of [name, solid, 'short.txt']) writeFileSync(join(server.home, each), '');
+  const hyphens = `${'Quarterly-financial-statement-2026-'.repeat(5)}corrected-v12.xlsx`;
+  for (const each of [name, solid, hyphens, 'short.txt']) writeFileSync(join(server.home, each), '');
   for (const width of [320, 1280]) {
     const page = await openFolder(t, server, { viewport: { width, height: 700 } });
     for (const [each, end] of [
       [name, 'final 3.docx'],
       [solid, 'd.tar.gz'],
+      [hyphens, 'd-v12.xlsx'],
     ] as const) {
       const link = page.locator('tbody a', { hasText: end });
       await link.locator('.gap').waitFor({ state: 'attached' });

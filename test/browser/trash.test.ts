@@ -54,6 +54,12 @@ browserTest('on a phone, a message shows the beginning and the end of a long nam
   await page.setViewportSize({ width: 1024, height: 640 });
   await remove(names[1]);
   await page.getByText(`Moved ${names[1]} to the trash`).waitFor();
+  await page.setViewportSize({ width: 320, height: 640 });
+  await page.goto(`${server.url}/home/__svc__/trash`);
+  const shown = page.locator(`tbody .i[title="${names[0]}"] bdi`);
+  await shown.locator('.gap').waitFor({ state: 'attached' });
+  const box = await shown.boundingBox();
+  assert.ok(box && box.height < 60, `two lines in the trash, too: ${box?.height} px`);
 });
 
 browserTest('a question precedes the deletion of more than 100 items, also if they go to the trash', async (t) => {

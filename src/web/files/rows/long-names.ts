@@ -8,22 +8,29 @@ const alwaysFits = 24;
 /** Number of characters before the extension that stay visible, because versions and numbers are often there. */
 const keptBefore = 6;
 
-/** How much of the two lines a name can fill, in lines. Breaking between words leaves some of the first line empty. */
-const filled = 1.75;
+/** Width of a wide letter in CSS pixels. */
+const letterPx = 14;
+
+/** Maximum number of lines of a name. */
+const maxLines = 2;
+
+/** Where browsers break lines: after spaces, after the ellipsis, and after hyphens that are no minus sign. */
+const breaks = /(?<=[\s…]|\w-|-(?!\d))/;
 
 const ruler = document.createElement('canvas').getContext('2d');
 
 let stop = () => {};
 
-/** A name that a table shows in a link. */
+/** A name that a table shows. */
 interface ShownName {
-  link: HTMLAnchorElement;
+  link: HTMLElement;
   name: string;
 }
 
 /** Shortens the names in the rows of a list to two lines. @param draw creates the nodes of a part of a name */
 export function startLongNames(draw?: (part: string) => (Node | string)[]): void {
-  const shown = (row: Row) => ({ link: rowLink(row), name: rowName(row) });
+  // An item of the trash has a name without a link.
+  const shown = (row: Row) => ({ link: row.querySelector<HTMLElement>('.i') ?? rowLink(row), name: rowName(row) });
   const fit = keepShort(byId('list'), () => allRows().filter(isWritten).map(shown), draw);
   whenRowIsWritten((row) => fit([shown(row)]));
 }
@@ -41,7 +48,7 @@ function keepShort(
   draw: (part: string) => (Node | string)[] = (part) => [part],
 ): (names: readonly ShownName[]) => void {
   stop();
-  const waiting = new Map<HTMLAnchorElement, string>();
+  const waiting = new Map<HTMLElement, string>();
   let frame = 0;
   const fitLater = (names: readonly ShownName[]) => {
     for (const { link, name } of names) if (name.length > alwaysFits) waiting.set(link, name);
@@ -49,7 +56,7 @@ function keepShort(
   };
   const fitAll = () => {
     frame = 0;
-    const sample = table.querySelector('tbody a.i');
+    const sample = table.querySelector('tbody .i');
     if (!sample || !ruler || sample.clientWidth === 0) return;
     const isGrid = table.classList.contains('grid');
     const { paddingInlineStart, columnGap } = getComputedStyle(sample);
@@ -70,12 +77,12 @@ function keepShort(
   return fitLater;
 }
 
-function fit(link: HTMLAnchorElement, name: string, width: number, draw: (part: string) => (Node | string)[]): void {
+function fit(link: HTMLElement, name: string, width: number, draw: (part: string) => (Node | string)[]): void {
   const whole = escapeInvisible(visibleControls(name));
   if (!ruler) return;
   const { fontFamily, fontSize } = getComputedStyle(link);
   ruler.font = `${link.classList.contains('folder') ? 600 : 400} ${fontSize} ${fontFamily}`;
-  const parts = middleCut(whole, filled * width, matchIn(draw(whole)));
+  const parts = middleCut(whole, width, matchIn(draw(whole)));
   if (!parts && link.title === '') return;
   let place = link.querySelector('bdi');
   if (!place) {
@@ -95,6 +102,20 @@ function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to:
   return [before.length, before.length + (mark.textContent ?? '').length];
 }
 
+/** Returns whether a name fits into the lines of a width in CSS pixels. A word that is wider than a line begins on a new one. */
+function fits(name: string, width: number): boolean {
+  let [lines, used] = [1, 0];
+  for (const word of name.split(breaks)) {
+    const wide = ruler?.measureText(word).width ?? 0;
+    if (used > 0 && used + wide > width) [lines, used] = [lines + 1, 0];
+    // In a word that is wider than a line, the last letter of each line leaves some of the line empty.
+    const more = Math.max(0, Math.ceil(wide / (width - letterPx)) - 1);
+    lines += more;
+    used += wide - more * (width - letterPx);
+  }
+  return lines <= maxLines;
+}
+
 /**
  * Divides a name that is too long. The parts are shown and hidden alternately: the longest beginning that fits is shown, the middle is
  * hidden, and the end is shown. If that would hide the match, the match is shown, too, with a hidden part on each side.
@@ -103,8 +124,7 @@ function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to:
  * @returns undefined if the name fits
  */
 function middleCut(name: string, width: number, match: [from: number, to: number] | undefined): string[] | undefined {
-  const measureWidth = (text: string) => ruler?.measureText(text).width ?? 0;
-  if (measureWidth(name) <= width) return undefined;
+  if (fits(name, width)) return undefined;
   const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
   const dot = letters.lastIndexOf('.');
   const isExtension = dot > 0 && letters.length - dot <= 10;
@@ -113,7 +133,7 @@ function middleCut(name: string, width: number, match: [from: number, to: number
   let [low, high] = [1, endAt];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (measureWidth(`${letters.slice(0, middle).join('')}…${end}`) <= width) low = middle;
+    if (fits(`${letters.slice(0, middle).join('')}…${end}`, width)) low = middle;
     else high = middle - 1;
   }
   const joined = (from: number, to?: number) => letters.slice(from, to).join('');
@@ -130,7 +150,7 @@ function middleCut(name: string, width: number, match: [from: number, to: number
   let shown = around(0);
   for (let more = 1; more < letters.length; more += 1) {
     const wider = around(more);
-    if (measureWidth(wider.filter((_, index) => index % 2 === 0).join('…')) > width) break;
+    if (!fits(wider.filter((_, index) => index % 2 === 0).join('…'), width)) break;
     shown = wider;
   }
   return shown;
