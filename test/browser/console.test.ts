@@ -236,7 +236,18 @@ browserTest('if live figures change, a row keeps its focus and selected text, ev
   const handler = (name: string, waiting: number) => {
     const figures = { waiting_events: waiting, oldest_waiting_seconds: 0, rate_per_minute: 1 };
     const hour = { last_hour: [], is_failing: false, last_error: '', last_error_time: null };
-    return { uuid: `uuid-${name}`, name, enabled: true, state: 'running', reason: '', suspended_urls: [], urls: [], ...hour, ...figures };
+    return {
+      uuid: `uuid-${name}`,
+      name,
+      enabled: true,
+      state: 'running',
+      reason: '',
+      reason_code: '',
+      suspended_urls: [],
+      urls: [],
+      ...hour,
+      ...figures,
+    };
   };
   const overview = (handlers: unknown[]) => ({
     server: { name: 'demo', uuid: 'u', version: '1', started: '2026-01-01T12:00:00.000Z' },

@@ -11,7 +11,9 @@ const handlers = ['running', 'stopped', 'paused', 'disabled'].map((state, index)
   name: index === 1 ? hostileName : `handler ${index}`,
   enabled: state !== 'disabled',
   state,
-  reason: state === 'stopped' ? `The reply has the status 410. ${hostileName}` : '',
+  reason: { stopped: `The reply has the status 410. ${hostileName}`, paused: `paused by ${hostileName}` }[state] ?? '',
+  reason_code: state === 'paused' ? 'paused' : '',
+  reason_value: state === 'paused' ? hostileName : '',
   waiting_events: index * 700,
   oldest_waiting_seconds: index * 1000,
   rate_per_minute: 4.5,
@@ -41,6 +43,7 @@ const delivery = (number: number) => ({
   handler: uuid(number % 3),
   outcome: ['delivered', 'failed', 'discarded'][number % 3],
   events: [event(number), event(number + 1)].map(({ id, uuid: eventUuid }) => ({ id, uuid: eventUuid })),
+  first_event: event(number),
   attempts: [
     { url: 'https://hooks.example.com/a', time: time(number), duration_ms: 312, status: 500, reason: hostileName, error: 'failed' },
   ],

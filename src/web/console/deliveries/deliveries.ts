@@ -32,11 +32,9 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   offer();
   const replayFailed = replayButton(text('replayFailed'), () => failedRequest(query));
-  const replays = make('details.panel', { hidden: true });
   main.append(
     heading(text('deliveries'), replayFailed),
     filter(query, handlers),
-    replays,
     make(
       'section.panel',
       make('div.heading', make('h2', text('latest')), replayChosen && element, replayChosen),
@@ -44,7 +42,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
       more.element,
     ),
   );
-  await Promise.all([more.load().then(offer), tell(showReplays(replays, signal))]);
+  await Promise.all([more.load().then(offer), tell(showReplays(main, signal))]);
 }
 
 /** Returns the request for the failed events that meet the filter of the list. */
@@ -95,7 +93,7 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
 }
 
 /** Lists the replays above the deliveries, because the list of deliveries grows at its end. Folded unless one is under way. */
-async function showReplays(place: HTMLDetailsElement, signal: AbortSignal): Promise<void> {
+async function showReplays(main: HTMLElement, signal: AbortSignal): Promise<void> {
   const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
   const missing = incompleteLine();
   missing.show(incomplete);
@@ -119,7 +117,8 @@ async function showReplays(place: HTMLDetailsElement, signal: AbortSignal): Prom
     ({ id }) => id,
   );
   table.show(replays);
-  place.hidden = replays.length === 0 && incomplete === '';
-  place.open = replays.some(({ state }) => state === 'waiting' || state === 'running');
-  place.replaceChildren(make('summary', `${text('replays')} (${numberText(replays.length)})`), missing.element, table.element);
+  if (replays.length === 0 && incomplete === '') return;
+  const open = replays.some(({ state }) => state === 'waiting' || state === 'running');
+  const summary = make('summary', `${text('replays')} (${numberText(replays.length)})`);
+  main.querySelector('.panel')?.before(make('details.panel', { open }, summary, missing.element, table.element));
 }
