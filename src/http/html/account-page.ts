@@ -6,6 +6,7 @@ import type { TextValues } from '../../lib/translated-text.ts';
 import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
+import { readSmallForm } from '../request/request-body.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { takeFlash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
@@ -13,8 +14,8 @@ import { column, linksData, nextDirection } from './pages/listing/listing-page.t
 import type { Language, PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Maximum size, in bytes, of a form that a page of the account, such as the trash, sends. The IDs of 1,000 items take 42 KiB. */
-export const formLimitBytes = 256 * 1024;
+/** Reads a form of a page of the account, such as the trash. The IDs of 1,000 items take 42 KiB. */
+export const readForm = (exchange: Exchange) => readSmallForm(exchange, 256 * 1024);
 
 interface AccountPage {
   url: string;
@@ -41,14 +42,10 @@ ${content}
   return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
 }
 
-/** Renders a button for one selected item of a page. @param action value of the form's field `action` */
-export function oneButton(action: string, label: string, name: IconName): Html {
-  return html`<button class="trigger" name="action" value="${action}" data-icon="${name}" data-one title="${label}">${icon(name)}<span class="wide">${label}</span></button>`;
-}
-
-/** Renders the button that deletes, revokes or withdraws the selected items of a page. @param action value of the form's field `action` */
-export function endButton(action: string, label: string): Html {
-  return html`<button class="trigger danger" name="action" value="${action}" data-icon="trash" title="${label}">${icon('trash')}<span class="wide">${label}</span></button>`;
+/** Renders a button that ends the selected items; with an icon, a button for one item. @param action value of the form's field `action` */
+export function itemButton(action: string, label: string, name?: IconName): Html {
+  const looks = name === undefined ? html`class="trigger danger"` : html`class="trigger" data-one`;
+  return html`<button ${looks} name="action" value="${action}" data-icon="${name ?? 'trash'}" title="${label}">${icon(name ?? 'trash')}<span class="wide">${label}</span></button>`;
 }
 
 /** The icon and the text that replace an empty list. */
@@ -88,7 +85,7 @@ interface SelectionTable {
   none: None;
 }
 
-/** Maximum number of items on a page. A form with the IDs of all of them stays below `formLimitBytes`. */
+/** Maximum number of items on a page. A form with the IDs of all of them stays below the limit of `readForm`. */
 export const itemsOfPage = 1000;
 
 /** Renders a form with a table that looks like the one of a folder. Without items, renders a text. Shows at most `itemsOfPage` items. */

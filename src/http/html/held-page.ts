@@ -6,10 +6,9 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
-import { readSmallForm } from '../request/request-body.ts';
 import { heldUrl, ownHeld } from '../rest/held.ts';
 import { eachResult } from '../rest/member-actions.ts';
-import { accountPage, endButton, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
+import { accountPage, itemButton, itemsOfPage, placedName, questionPage, readForm, selectionTable } from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { makePageContext, messagePageReply } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
@@ -33,7 +32,7 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
   const content = selectionTable(exchange, context, {
     url: pageUrl,
     title,
-    actions: endButton('confirm-withdraw', language.text('withdraw')),
+    actions: itemButton('confirm-withdraw', language.text('withdraw')),
     hint: html`<p class="hint">${language.text('heldHint')}</p>`,
     items: all.map(({ id, path, offsetBytes, held }) => {
       const reason = held.state === 'inspecting' ? 'heldInspecting' : reasonTexts[held.reason];
@@ -51,7 +50,7 @@ export async function postHeldForm(exchange: Exchange): Promise<Response> {
   const { files, account } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
     throw new ServiceError('media-type-unsupported', 'A form of held uploads must be sent as application/x-www-form-urlencoded.');
-  const fields = await readSmallForm(exchange, formLimitBytes);
+  const fields = await readForm(exchange);
   const action = fields.get('action');
   const wanted = new Set(fields.getAll('selected'));
   if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No uploads are selected.');

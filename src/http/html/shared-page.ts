@@ -5,19 +5,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
-import { readSmallForm } from '../request/request-body.ts';
-import {
-  accountPage,
-  endButton,
-  factsHtml,
-  formLimitBytes,
-  oneButton,
-  type PlacedItem,
-  phraseWithTime,
-  placedName,
-  questionPage,
-  selectionTable,
-} from './account-page.ts';
+import { accountPage, factsHtml, itemButton, phraseWithTime, placedName, questionPage, readForm, selectionTable } from './account-page.ts';
 import { linkLimits } from './html-listing.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { inspect, makePageContext } from './page-replies.ts';
@@ -33,8 +21,8 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
   const content = selectionTable(exchange, context, {
     url: sharedUrl,
     title,
-    actions: html`${oneButton('renew', language.text('newAddress'), 'share')}
-${endButton('confirm-revoke', language.text('revoke'))}`,
+    actions: html`${itemButton('renew', language.text('newAddress'), 'share')}
+${itemButton('confirm-revoke', language.text('revoke'))}`,
     hint: html`<p class="hint">${language.text('sharedHint')}</p>`,
     items: links.map((link) => linkItem(exchange, context, link)),
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
@@ -46,7 +34,7 @@ ${endButton('confirm-revoke', language.text('revoke'))}`,
   );
 }
 
-function linkItem(exchange: Exchange, context: PageContext, grant: Grant): PlacedItem {
+function linkItem(exchange: Exchange, context: PageContext, grant: Grant) {
   const { language } = context;
   const { id, link, name, createdMs, expiresMs, downloads = 0, used } = grant;
   const isDrop = link?.kind === 'drop';
@@ -66,7 +54,7 @@ function linkItem(exchange: Exchange, context: PageContext, grant: Grant): Place
   return { id, path, ...state, about: factsHtml(facts), note, timeMs: expiresMs };
 }
 
-function linkedItem({ paths, link }: Grant): Pick<PlacedItem, 'path' | 'isFolder'> {
+function linkedItem({ paths, link }: Grant) {
   const path = paths?.[0] ?? ('/' as VirtualPath);
   return { path, isFolder: link?.kind === 'drop' || path === '/' };
 }
@@ -80,7 +68,7 @@ export interface SharedActions {
 
 /** Answers POST of a form on the page with links. The first form leads to a question; the second one revokes the links. */
 export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
-  const fields = await readSmallForm(exchange, formLimitBytes);
+  const fields = await readForm(exchange);
   const wanted = new Set(fields.getAll('selected'));
   if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No links are selected.');
   const selected = (await actions.own()).filter(({ id }) => wanted.has(id));

@@ -8,18 +8,7 @@ import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
-import { readSmallForm } from '../request/request-body.ts';
-import {
-  accountPage,
-  endButton,
-  factsHtml,
-  formLimitBytes,
-  oneButton,
-  type PlacedItem,
-  phraseWithTime,
-  questionPage,
-  selectionTable,
-} from './account-page.ts';
+import { accountPage, factsHtml, itemButton, phraseWithTime, questionPage, readForm, selectionTable } from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { makePageContext, pageReply, words } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
@@ -59,8 +48,8 @@ function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fi
   const list = selectionTable(exchange, context, {
     url: tokensUrl,
     title,
-    actions: html`${oneButton('replace', language.text('rotate'), 'key')}
-${endButton('confirm-revoke', language.text('revoke'))}`,
+    actions: html`${itemButton('replace', language.text('rotate'), 'key')}
+${itemButton('confirm-revoke', language.text('revoke'))}`,
     hint,
     items: tokens.map((token) => tokenItem(context, token)),
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
@@ -81,7 +70,7 @@ function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: st
   return offered.length > 1 ? offered : [];
 }
 
-function tokenItem(context: PageContext, token: Grant): PlacedItem {
+function tokenItem(context: PageContext, token: Grant) {
   const { language } = context;
   const { id, createdMs, notBeforeMs, expiresMs, services, addresses, permissions, used } = token;
   const about = factsHtml([
@@ -103,7 +92,7 @@ function pathsCell({ language }: PageContext, { paths }: Grant): Html {
 
 /** Answers POST of a form on the page with tokens. Creates a token, or asks for confirmation before it replaces or revokes tokens. */
 export async function postTokensForm(exchange: Exchange, actions: TokenActions): Promise<Response> {
-  const fields = await readSmallForm(exchange, formLimitBytes);
+  const fields = await readForm(exchange);
   if (fields.get('action') === 'create') return respond(exchange, await create(exchange, fields, actions));
   const replaced = fields.get('action') === 'replace' ? fields.get('selected') : fields.get('rotate');
   const wanted = new Set(replaced === null ? fields.getAll('selected') : [replaced]);
@@ -271,6 +260,4 @@ function formOrder(fields: URLSearchParams): Record<string, unknown> {
   };
 }
 
-function some(items: string[]): string[] | undefined {
-  return items.length > 0 ? items : undefined;
-}
+const some = (items: string[]) => (items.length > 0 ? items : undefined);

@@ -8,9 +8,8 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
-import { readSmallForm } from '../request/request-body.ts';
 import { eachResult, restoreMember } from '../rest/member-actions.ts';
-import { accountPage, endButton, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
+import { accountPage, itemButton, itemsOfPage, placedName, questionPage, readForm, selectionTable } from './account-page.ts';
 import { type FlashCode, flashRedirect } from './page-cookies.ts';
 import { makePageContext, pageReply, words } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
@@ -27,7 +26,7 @@ export async function showTrashPage(exchange: Exchange): Promise<Response> {
   const hint = account.trashDays > 0 && html`<p class="hint">${language.text('trashHint', { count: account.trashDays })}</p>`;
   const mayEnd = all.some(({ path, isFolder }) => files.may(path, isFolder ? 'deleteFolder' : 'deleteFile'));
   const actions = html`<button class="trigger primary" name="action" value="restore" data-icon="recent"${mayEnd && account.trashDays > 0 && html` data-undo`} title="${language.text('restore')}">${icon('recent')}<span class="wide">${language.text('restore')}</span></button>
-${mayEnd && endButton('confirm-end', language.text('endForGood'))}`;
+${mayEnd && itemButton('confirm-end', language.text('endForGood'))}`;
   const tools =
     mayEnd &&
     html`<form method="post" action="${trashUrl}"><button name="action" value="confirm-empty">${icon('trash')}${language.text('emptyTrash')}</button></form>`;
@@ -52,7 +51,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const { files } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
     throw new ServiceError('media-type-unsupported', 'A form of the trash must be sent as application/x-www-form-urlencoded.');
-  const fields = await readSmallForm(exchange, formLimitBytes);
+  const fields = await readForm(exchange);
   const action = fields.get('action');
   const all = await files.trash.list();
   if (action === 'confirm-empty') return respond(exchange, endQuestion(makePageContext(exchange), all, 'empty'));

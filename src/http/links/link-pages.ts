@@ -9,12 +9,11 @@ import { type Reply, uncached } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
 /** Renders what a visitor reads about a link. @param more the button that downloads everything @param size the size of a single file */
-export function aboutLink(context: PageContext, { link }: Visit, more: Html | false = false, size: string | false = false): Html {
-  const { language } = context;
+export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false, size: string | false = false): Html {
   const isDrop = link.link?.kind === 'drop';
   const { maximumDownloads } = link.link ?? {};
   const left = maximumDownloads !== undefined && Math.max(0, maximumDownloads - (link.downloads ?? 0));
-  const until = phraseWithTime(context, isDrop ? 'openUntil' : 'availableUntil', link.expiresMs);
+  const until = phraseWithTime({ language }, isDrop ? 'openUntil' : 'availableUntil', link.expiresMs);
   return html`<div class="about">
 ${!isDrop && html`<p>${factsHtml([size, language.text('sender', { name: link.account.name })])}</p>`}
 ${link.name !== '' && html`<blockquote dir="auto">${link.name}</blockquote>`}
@@ -76,16 +75,10 @@ ${tools(context, model)}
 
 /** Renders a preview. A preview counts as a download, so callers use it only for links without a download limit. */
 function preview(name: string, url: string): Html | undefined {
-  switch (inlineKind(mediaTypeByName(name))) {
-    case 'image':
-      return html`<img class="preview" src="${url}" alt="${name}" loading="lazy">`;
-    case 'video':
-      return html`<video class="preview" src="${url}" controls preload="metadata" aria-label="${name}"></video>`;
-    case 'audio':
-      return html`<audio class="preview" src="${url}" controls preload="none" aria-label="${name}"></audio>`;
-    default:
-      return undefined;
-  }
+  const kind = inlineKind(mediaTypeByName(name));
+  if (kind === 'image') return html`<img class="preview" src="${url}" alt="${name}" loading="lazy">`;
+  if (kind === 'video') return html`<video class="preview" src="${url}" controls preload="metadata" aria-label="${name}"></video>`;
+  return kind === 'audio' ? html`<audio class="preview" src="${url}" controls preload="none" aria-label="${name}"></audio>` : undefined;
 }
 
 /** Renders the page that asks for the password of a link. It reveals nothing else about the link. */

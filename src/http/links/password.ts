@@ -76,9 +76,7 @@ function passwordProof(secret: string, passwordHash: string): string {
 }
 
 function hasCookie(exchange: Exchange, secret: string, passwordHash: string): boolean {
-  const [given, right] = [cookie(exchange, passwordCookie) ?? '', passwordProof(secret, passwordHash)].map((text) => Buffer.from(text)) as [
-    Buffer,
-    Buffer,
-  ];
+  const given = Buffer.from(cookie(exchange, passwordCookie) ?? '');
+  const right = Buffer.from(passwordProof(secret, passwordHash));
   return given.length === right.length && timingSafeEqual(given, right);
 }

@@ -40,7 +40,7 @@ export async function showReceipt(exchange: Exchange): Promise<Response> {
     case 'text':
       return respond(exchange, textReply(files));
     default:
-      return respond(exchange, receiptPage(exchange, files, { ids, isHeld: query.has('held') || files.length < ids.length }));
+      return respond(exchange, receiptPage(exchange, files, ids, query.has('held') || files.length < ids.length));
   }
 }
 
@@ -75,11 +75,7 @@ function oneLine(name: string): string {
   return name.replace(/[\u0000-\u001f\u007f]/g, '\uFFFD');
 }
 
-function receiptPage(
-  exchange: Exchange,
-  files: readonly ReceivedFile[],
-  { ids, isHeld }: { ids: readonly string[]; isHeld: boolean },
-): Reply {
+function receiptPage(exchange: Exchange, files: readonly ReceivedFile[], ids: readonly string[], isHeld: boolean): Reply {
   const context = makePageContext(exchange);
   const { language, urlOf, linked } = context;
   const { link } = exchange.visit as Visit;
@@ -99,10 +95,9 @@ ${files.map((file) => receiptItem(context, file))}
   return pageReply(context, 200, { title: language.text('receipt'), body, hasScript: true });
 }
 
-function receiptItem(context: PageContext, file: ReceivedFile): Html {
-  const { language } = context;
+function receiptItem({ language }: PageContext, file: ReceivedFile): Html {
   return html`<li><strong>${bdi(file.target)}</strong>
-<span class="hint">${language.size(file.size)}${file.size >= 1000 && html` (${language.bytes(file.size)})`} &middot; ${language.text('arrived')} ${timeHtml(context, file.time * 1000, true)}</span>
+<span class="hint">${language.size(file.size)}${file.size >= 1000 && html` (${language.bytes(file.size)})`} &middot; ${language.text('arrived')} ${timeHtml({ language }, file.time * 1000, true)}</span>
 <span class="hint">${language.text('checksum')} <code>${hexDigest(file)}</code></span></li>
 `;
 }

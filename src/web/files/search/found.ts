@@ -106,7 +106,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   if (may('create-folder'))
     byId('tools')
       .querySelector('.search-opener, .search')
-      ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact'));
+      ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact joined'));
 
   /**
    * Runs the search.
