@@ -44,8 +44,11 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
   for (const width of [320, 375]) {
     await page.setViewportSize({ width, height: 900 });
     await page.goto(`${console.url}/#accounts`);
-    const remove = page.locator('tr', { hasText: '/a.txt' }).getByRole('button', { name: 'Löschen' });
+    const card = page.locator('tr', { hasText: '/a.txt' });
+    const remove = card.getByRole('button', { name: 'Löschen' });
     await remove.click();
+    const [title, whole] = [await card.getByText('/a.txt', { exact: true }).boundingBox(), await card.boundingBox()];
+    assert.ok(title && whole && title.x - whole.x < 8, 'the path is the title of the card, without a label before it');
     await page.getByRole('dialog').getByRole('button', { name: 'Abbrechen' }).click();
   }
 

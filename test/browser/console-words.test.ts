@@ -68,7 +68,7 @@ browserTest('errors with a known code are shown in the language of the page, oth
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /40[0149]/, locale: 'de-DE' });
   await signIn(page, console.url, '#events/0b5cad00-1111-4222-8333-000000000009');
-  await page.locator('main p', { hasText: /^Gibt es nicht mehr$/ }).waitFor();
+  await page.locator('main p', { hasText: /^Gibt es nicht mehr\.$/ }).waitFor();
   const answer = { errors: [{ code: 'bad-request', message: '"cursor" is wrong.' }] };
   await page.route('**/api/handlers', (route) => route.fulfill({ status: 400, json: answer }));
   await page.goto(`${console.url}/#handlers`);

@@ -117,7 +117,11 @@ async function showSection(stage: Stage): Promise<void> {
 function showMissing({ main, route: { section } }: Stage, reason = ''): void {
   const link = (name: SectionName) => make('a.button', { href: hashFor(name) }, text(name));
   const links = [...new Set([section, 'overview'] as const)].map(link);
-  main.replaceChildren(heading(text('missing')), make('p', reason === '' ? text('missingPage') : clear(reason)), make('div.row', ...links));
+  main.replaceChildren(
+    heading(text('missing')),
+    make('p', reason === '' ? text('missingPage') : clear(reason.replace(/\w$/u, '$&.'))),
+    make('div.row', ...links),
+  );
 }
 
 /** Stores the chosen language in a cookie and reloads the page. */

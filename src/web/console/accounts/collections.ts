@@ -159,7 +159,10 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
       ),
     className: 'narrow',
   };
-  const shown = columns.filter((candidate) => of === undefined || candidate !== account);
+  // On phones, the first cell is the title of a card. A ban is of an address or of an account, so it has no title.
+  const shown = columns
+    .filter((candidate) => of === undefined || candidate !== account)
+    .map((one, index) => (index === 0 && name !== 'bans' ? { ...one, className: 'title' } : one));
   const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...shown, action] : shown, ({ id }) => id);
   const more = make('p.hint', { hidden: true });
   let search = '';

@@ -55,7 +55,8 @@ function expected(
   own: ToldExpectation | undefined,
   occurrences: readonly ToldOccurrence[],
 ): HTMLElement[] {
-  const times = every === null ? datum(schedule, 'code') : dueText('dueEvery', { time: periodText(every), from: from ?? '00:00' });
+  // The words of the configuration, like those of a cron expression, are not translated.
+  const times = datum(every === null ? schedule : `every ${optionPeriod(every)} from ${from ?? '00:00'}`, 'code');
   const isElsewhere = occurrences.some(({ due }) => localTime(due) !== due.slice(0, 19));
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const next = own?.next && own.enabled ? dueElement(own.next.due) : undefined;
@@ -71,7 +72,19 @@ function expected(
   ];
 }
 
-/** Formats a period of the configuration in whole days if possible. */
+/** Formats a period as in the configuration, such as `1d` or `90m`. */
+function optionPeriod(seconds: number): string {
+  const units = [
+    [86_400, 'd'],
+    [3600, 'h'],
+    [60, 'm'],
+    [1, 's'],
+  ] as const;
+  const [length, unit] = units.find(([each]) => seconds % each === 0) ?? [1, 's'];
+  return `${seconds / length}${unit}`;
+}
+
+/** Formats a period in whole days if possible. */
 function periodText(seconds: number): string {
   const daysLong = seconds / 86_400;
   if (!Number.isInteger(daysLong)) return durationText(seconds);
