@@ -41,6 +41,7 @@ browserTest(
     await send.waitFor();
     const [kept] = await page.evaluate<[string, string][]>('Object.entries(sessionStorage)');
     const dryRun = page.url();
+    assert.match(kept?.[1] ?? '', /"as_of":"\d/, 'what arrives after the count is left out');
     const before = receiver.requests.length;
     await send.click();
     await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();

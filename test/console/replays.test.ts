@@ -61,3 +61,30 @@ test('a replay of failed deliveries leaves out events that were never sent, if t
   assert.equal(await total({ failed: true, never_sent: false }), 1);
   assert.equal((await console.post('/api/replays', { failed: true, never_sent: 'no' }, asOperator)).status, 400);
 });
+
+test('a replay with the time of a count sends only what was counted, not what failed or arrived after it', async (t) => {
+  const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500, isHeld: true }], otherwise: { status: 500 } });
+  const crm = { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 0 };
+  const { server, console } = await startConsole(t, { event_handlers: { crm } });
+  const recorded = async () => (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>().deliveries.length;
+  const count = async (body: object) => {
+    const begun = await console.post('/api/replays', { failed: true, count_only: true, ...body }, asOperator);
+    assert.equal(begun.status, 202, begun.text);
+    const find = () => console.get(`/api/replays/${begun.json<{ id: string }>().id}`, asOperator);
+    await until('the count has ended', async () => (await find()).json<{ state: string }>().state === 'done');
+    return (await find()).json<{ total: number; created: string }>();
+  };
+  await server.put('/home/failed.txt', 'x');
+  await until('the first delivery failed', async () => (await recorded()) === 1);
+  await server.put('/home/waits.txt', 'x');
+  await receiver.received(2);
+  const { total, created } = await count({});
+  assert.equal(total, 1);
+  receiver.release();
+  await server.put('/home/later.txt', 'x');
+  await until('all deliveries failed', async () => (await recorded()) === 3);
+  assert.equal((await count({ as_of: created })).total, 1);
+  assert.equal((await count({ as_of: created, never_sent: false })).total, 1);
+  assert.equal((await count({})).total, 3);
+  assert.equal((await console.post('/api/replays', { failed: true, as_of: 'now' }, asOperator)).status, 400);
+});

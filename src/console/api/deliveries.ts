@@ -79,6 +79,7 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
     'failed',
     'never_sent',
     'force',
+    'as_of',
     'handlers',
     'dry_run',
     'count_only',
@@ -95,7 +96,9 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
   const countsOnly = parameters.flag('count_only');
   const isDryRun = countsOnly || parameters.flag('dry_run');
   const stopAfterFailures = parameters.count('stop_after_failures', 10_000);
-  const request = { deliveries, selection, handlers: parameters.texts('handlers', 1000) ?? [], isDryRun, countsOnly, stopAfterFailures };
+  const handlers = parameters.texts('handlers', 1000) ?? [];
+  const asOfMs = parameters.timeMs('as_of');
+  const request = { deliveries, selection, handlers, asOfMs, isDryRun, countsOnly, stopAfterFailures };
   const id = await replays.start(request, requireAdministrator(c).name);
   if (!isDryRun) await recordAction(c, 'replay', id);
   return answerJson(c, { id }, { status: 202, headers: { location: `/api/replays/${id}` } });

@@ -35,6 +35,11 @@ export async function startReplay(request: ReplayRequest): Promise<void> {
   location.hash = hashFor('deliveries', `replays/${id}`);
 }
 
+/** Restricts a replay to the events and failures that a count, or a dry run, found. */
+export function asCounted(counted: ReplayView | undefined): Pick<ReplayRequest, 'as_of'> {
+  return counted ? { as_of: counted.created } : {};
+}
+
 async function beginReplay(request: ReplayRequest): Promise<string> {
   return (await ask<{ id: string }>('POST', '/api/replays', { body: request })).id;
 }
@@ -137,7 +142,8 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   });
   neverSent.addEventListener('change', show);
   dryRun.addEventListener('change', show);
-  const act = () => startReplay({ ...wanted(), dry_run: dryRun.checked });
+  // Failures that arrive after the count are left out, so that the button does not send more than it says.
+  const act = () => startReplay({ ...wanted(), ...asCounted(count().replay), dry_run: dryRun.checked });
   const answer = confirm(title, content, { label: text('compare'), kind: 'primary' }, act);
   show();
   await answer;

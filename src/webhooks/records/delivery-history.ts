@@ -6,6 +6,8 @@ import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delive
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
+  /** Those that failed only after the time of `HistoryBounds.asOfMs`, or also then. */
+  failedLater: Set<number | string>;
 }
 
 /**
@@ -20,6 +22,8 @@ const maxSegments = 2 ** 17;
 export interface HistoryBounds {
   /** Records from before this Unix time in milliseconds may be skipped. */
   sinceMs: number | undefined;
+  /** Failures after this Unix time in milliseconds do not count as failures. */
+  asOfMs?: number | undefined;
   /** Maximum number of events in memory. An event counts once for each of its records. */
   maxEvents: number;
 }
@@ -38,15 +42,16 @@ export class DeliveryHistory {
     records: DeliveryRecords,
     onBadLine: (reason: string) => void,
     byUuid = false,
-    { sinceMs, maxEvents }: HistoryBounds = { sinceMs: undefined, maxEvents: Number.POSITIVE_INFINITY },
+    { sinceMs, asOfMs, maxEvents }: HistoryBounds = { sinceMs: undefined, maxEvents: Number.POSITIVE_INFINITY },
   ): Promise<DeliveryHistory> {
     const history = new DeliveryHistory();
+    const asOf = asOfMs === undefined ? undefined : new Date(asOfMs).toISOString();
     let remembered = 0;
     for (const kind of recordKinds) {
       const from = sinceMs === undefined ? undefined : records.since(kind, sinceMs);
       if (sinceMs !== undefined && !from) continue;
       for await (const { record } of records.read(kind, from, onBadLine)) {
-        history.#add(record, byUuid);
+        history.#add(record, byUuid, asOf !== undefined && record.time > asOf);
         remembered += record.events.length;
         if (remembered > maxEvents)
           throw new ServiceError('too-large', `There are records of more than ${maxEvents} deliveries; set "since" to a later time.`);
@@ -69,15 +74,20 @@ export class DeliveryHistory {
     return this.#has(handler, 'undelivered', uuid, position) && !this.isDelivered(handler, uuid, position);
   }
 
+  /** Whether the event has failed only after the time of the bounds: it was still waiting, or it was never tried, at that time. */
+  isFailedLater(handler: string, uuid: string, position: LogPosition | undefined): boolean {
+    return this.#has(handler, 'failedLater', uuid, position) && !this.#has(handler, 'undelivered', uuid, position);
+  }
+
   #has(handler: string, what: keyof HandlerHistory, uuid: string, position: LogPosition | undefined): boolean {
     const known = this.#handlers.get(handler)?.[what];
     return known !== undefined && ((position !== undefined && known.has(positionKey(position))) || known.has(uuid));
   }
 
-  #add({ handler, outcome, events }: DeliveryRecord, byUuid: boolean): void {
-    const history = this.#handlers.get(handler) ?? { delivered: new Set(), undelivered: new Set() };
+  #add({ handler, outcome, events }: DeliveryRecord, byUuid: boolean, isLater: boolean): void {
+    const history = this.#handlers.get(handler) ?? { delivered: new Set(), undelivered: new Set(), failedLater: new Set() };
     this.#handlers.set(handler, history);
-    const known = outcome === 'delivered' ? history.delivered : history.undelivered;
+    const known = outcome === 'delivered' ? history.delivered : isLater ? history.failedLater : history.undelivered;
     for (const { uuid, position } of events) {
       const at = position === undefined ? undefined : parsePosition(position);
       if (at) known.add(positionKey(at));

@@ -87,6 +87,8 @@ export interface ReplayRequest {
   isDryRun: boolean;
   /** Whether a dry run only counts. It has no results, and consoles do not list it. */
   countsOnly: boolean;
+  /** If set, events and failures after this Unix time in milliseconds are left out, so that only what was counted then is sent. */
+  asOfMs?: number | undefined;
   /** The replay stops after this number of failed requests in a row; 0 for never. */
   stopAfterFailures: number;
 }
@@ -150,7 +152,10 @@ export class ReplayJob {
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, { server, clock, forward }));
     // Only events before the current end of the journal are sent, because later ones include events about the outcomes of this job.
-    this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
+    const { selection, asOfMs } = request;
+    const until = Math.min(selection.until ?? Number.POSITIVE_INFINITY, asOfMs ?? Number.POSITIVE_INFINITY);
+    const history = { sinceMs: selection.since, asOfMs, maxEvents: maxRemembered };
+    this.#selection = { ...selection, ...(Number.isFinite(until) && { until }), end: journal.end, history };
   }
 
   /** Estimates the remaining time in seconds from the rate so far; null while it is unknown. */

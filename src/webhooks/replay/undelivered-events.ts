@@ -44,7 +44,7 @@ export async function readUndelivered(
   const isMissing: UndeliveredEvents['isMissing'] = (handler, { uuid }, position) => {
     const from = waiting?.get(handler);
     const isWaiting = from !== undefined && position !== undefined && comparePositions(position, from) >= 0;
-    return !isWaiting && !history.isDelivered(handler, uuid, position);
+    return !isWaiting && !history.isDelivered(handler, uuid, position) && !history.isFailedLater(handler, uuid, position);
   };
   return {
     isMissing,

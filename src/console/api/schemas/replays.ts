@@ -34,6 +34,9 @@ export const replayRequest = z
       ),
     never_sent: z.boolean().optional().describe('With `failed`: also events whose delivery was never tried; the default is `true`.'),
     force: z.boolean().optional().describe('Also send events that the filters of a handler exclude.'),
+    as_of: time
+      .optional()
+      .describe('Leaves out events and failures after this time. With `created` of a count or a dry run, only what was counted is sent.'),
     handlers: texts.optional().describe('UUIDs of handlers; default: all enabled ones.'),
     stop_after_failures: z
       .int()

@@ -5,7 +5,7 @@ import { durationText } from '../../shared/locale.ts';
 import { eventBadge } from '../event-kinds.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
-import { askedReplay, sendText, startReplay } from '../replay-button.ts';
+import { asCounted, askedReplay, sendText, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, replayBadge, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -29,7 +29,12 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const request = askedReplay(id);
   const isDryRun = first.dry_run;
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
-  const sendNow = actionButton(sendText(first), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');
+  const sendNow = actionButton(
+    sendText(first),
+    'recent',
+    () => startReplay({ ...asCounted(first), ...request, dry_run: false }),
+    'primary',
+  );
   const status = make('div', { role: 'status' });
   const results = make('div.results');
   main.append(
