@@ -150,12 +150,49 @@ browserTest('the page of an expectation names the zone of its schedule, and show
   await page.getByRole('dialog').getByLabel('Reason').fill('A holiday.');
   await page.getByRole('dialog').getByRole('button', { name: 'Excuse all' }).click();
   await rows.filter({ hasText: '2 × excused' }).waitFor();
+  await panel('History').locator('.heading').getByRole('button', { name: 'Excuse all' }).click();
+  await page.getByRole('dialog').getByLabel('Reason').fill('A long strike.');
+  await page.getByRole('dialog').getByRole('button', { name: 'Excuse all' }).click();
+  await panel('History').locator('.heading').getByRole('button').waitFor({ state: 'hidden' });
+  assert.equal(await rows.filter({ hasText: 'missing' }).count(), 0, 'all days are excused at once');
 
   const local = await openBrowser(t, { ...look, timezoneId: 'Asia/Tokyo' });
   await signIn(local, console.url, '#expectations/tokyo');
   await local.locator('main').getByText('Asia/Tokyo').waitFor();
   await local.locator('.days').first().waitFor();
   assert.equal(await local.getByText('All other times on this page').isVisible(), false, 'there is only one zone');
+});
+
+browserTest('the page of an expectation tells a simple schedule in words', async (t) => {
+  const schedules = {
+    every_day: { every: '1d', from: '22:00' },
+    cron: { schedule: '30 6 * * *' },
+    weekdays: { schedule: '0 6 * * 1-5' },
+    twice: { schedule: '0 6 * * 1,7' },
+    minutes: { schedule: '*/10 * * * *' },
+    hourly: { every: '1h' },
+    other: { schedule: '0 6 1 * *' },
+  };
+  const expectations = Object.entries(schedules).map(([name, schedule]) => [name, { ...schedule, path: '/x', account: 'alice' }]);
+  const { console } = await startConsole(t, { expectations: Object.fromEntries(expectations) });
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#overview');
+  const told: [name: string, schedule: string][] = [
+    ['every_day', 'every day at 22:00 UTC'],
+    ['cron', 'every day at 06:30 UTC'],
+    ['weekdays', 'Monday to Friday at 06:00 UTC'],
+    ['twice', 'every Monday and Sunday at 06:00 UTC'],
+    ['minutes', 'every 10 minutes UTC'],
+    ['hourly', 'every hour UTC'],
+    ['other', '0 6 1 * * UTC'],
+  ];
+  for (const [name, words] of told) {
+    await page.goto(`${console.url}/#expectations/${name}`);
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    const schedule = page.locator('.facts > div', { has: page.getByText('Schedule', { exact: true }) }).locator('dd');
+    await schedule.waitFor();
+    assert.equal((await schedule.innerText()).split('\n')[0], words);
+  }
 });
 
 browserTest('on the overview, the number of expectations with missing files leads to the page of due files', async (t) => {

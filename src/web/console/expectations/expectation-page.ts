@@ -1,13 +1,14 @@
 import type { OccurrenceHistory, Punctuality, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
-import { make } from '../../shared/dom.ts';
+import { make, makeButton } from '../../shared/dom.ts';
 import { durationText, formatTag } from '../../shared/locale.ts';
 import { localTime } from '../fields.ts';
 import { text } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, facts, heading, loadingLine, panel, type Stage, wayTo } from '../section.ts';
+import { mayChange } from '../session.ts';
 import { datum, dueElement, numberText } from '../shown.ts';
 import { dueTable } from './due-table.ts';
-import { describeSender, dueDay, dueText, grouped, stateKinds, worstFirst } from './occurrences.ts';
+import { act, describeSender, dueDay, dueText, excuseAll, grouped, isMiss, stateKinds, worstFirst } from './occurrences.ts';
 
 const days = 90;
 
@@ -16,11 +17,21 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   const table = dueTable(dueText('dueHistory'), dueDay, () => load());
   const title = make('span', datum(route.id));
   const [summary, months, figures] = [make('div'), make('div'), make('div')];
+  let misses: readonly ToldOccurrence[] = [];
+  const excuse = makeButton(
+    dueText('excuseAll'),
+    undefined,
+    act(
+      () => excuseAll(misses),
+      () => load(),
+    ),
+    'small',
+  );
   const panels = [
     panel(text('summary'), summary),
     panel(dueText('dueCalendar', { days }), months),
     panel(dueText('duePunctuality'), make('p.hint', dueText('duePunctualityHint')), figures),
-    panel(dueText('dueHistory'), table.element),
+    make('section.panel', make('div.heading', make('h2', dueText('dueHistory')), excuse), table.element),
   ];
   for (const one of panels) one.hidden = true;
   const loading = loadingLine();
@@ -37,6 +48,8 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', dueText('dueNeverCame')));
     // Only the calendar shows the days before the expectation was active. In the table, these days would be most rows of a new expectation.
     table.show(occurrences.filter((one) => one.watched !== false));
+    misses = occurrences.filter(isMiss);
+    excuse.hidden = misses.length < 2 || !mayChange();
     loading.remove();
     for (const one of panels) one.hidden = false;
   };
@@ -55,6 +68,8 @@ function expected(
   own: ToldExpectation | undefined,
   occurrences: readonly ToldOccurrence[],
 ): HTMLElement[] {
+  const words = scheduleWords(schedule, every, from);
+  const zoneHint = make('span.hint', ' ', datum(time_zone));
   // The words of the configuration, like those of a cron expression, are not translated.
   const times = datum(every === null ? schedule : `every ${optionPeriod(every)} from ${from ?? '00:00'}`, 'code');
   const isElsewhere = occurrences.some(({ due }) => localTime(due) !== due.slice(0, 19));
@@ -64,7 +79,7 @@ function expected(
     facts(
       [text('path'), datum(path, 'code')],
       [text('account'), own && datum(describeSender(own))],
-      [dueText('dueSchedule'), make('span', times, ' ', make('span.hint', datum(time_zone)))],
+      [dueText('dueSchedule'), words === undefined ? make('span', times, zoneHint) : make('span', words, zoneHint, make('br'), times)],
       [dueText('dueGrace'), grace > 0 && periodText(grace)],
       [dueText('dueNext'), next],
     ),
@@ -72,23 +87,73 @@ function expected(
   ];
 }
 
+/** Describes a simple schedule, by the clock of its time zone. @returns undefined for other schedules */
+function scheduleWords(cron: string | null, every: number | null, from: string | null): string | undefined {
+  const [hours = '0', minutes = '0'] = (from ?? '').split(':').filter(Boolean);
+  if (every === 86_400) return dueText('dueDaily', { time: clockTime(hours, minutes) });
+  const fields = (cron ?? '').trim().split(/\s+/);
+  const { minute, hour, weekdays } =
+    /^(?<minute>\d+|\*\/\d+) (?<hour>\d+|\*|\*\/\d+) \* \* (?<weekdays>\*|\d([-,]\d)*)$/.exec(fields.join(' '))?.groups ?? {};
+  const period = every ?? (minute && hour && weekdays === '*' ? cronPeriod(minute, hour) : undefined);
+  if (period === 3600) return dueText('dueHourly');
+  if (period !== undefined) return 86_400 % period === 0 ? dueText('dueEvery', { period: wholePeriod(period) }) : undefined;
+  if (!Number.isInteger(Number(minute)) || !Number.isInteger(Number(hour)) || !weekdays) return undefined;
+  const time = clockTime(String(hour), String(minute));
+  if (weekdays === '*') return dueText('dueDaily', { time });
+  const range = /^(\d)-(\d)$/.exec(weekdays);
+  if (range) return dueText('dueRange', { from: weekdayName(String(range[1])), to: weekdayName(String(range[2])), time });
+  if (weekdays.includes('-')) return undefined;
+  const days = new Intl.ListFormat(formatTag, { type: 'conjunction' }).format(weekdays.split(',').map(weekdayName));
+  return dueText('dueWeekly', { days, time });
+}
+
+/** Returns the seconds between the due times of a cron expression for every some minutes or hours; otherwise undefined. */
+function cronPeriod(minute: string, hour: string): number | undefined {
+  const [minutes, hours] = [minute, hour].map((each) => Number(/^\*\/(\d+)$/.exec(each)?.[1]));
+  if (hour === '*' && minute === '0') return 3600;
+  if (hour === '*' && minutes && 60 % minutes === 0) return minutes * 60;
+  return minute === '0' && hours && 24 % hours === 0 ? hours * 3600 : undefined;
+}
+
+function clockTime(hours: string, minutes: string): string {
+  return new Intl.DateTimeFormat(formatTag, { timeStyle: 'short', timeZone: 'UTC' }).format(
+    Date.UTC(2024, 0, 1, Number(hours), Number(minutes)),
+  );
+}
+
+/** Returns the name of a day of the week. @param day as in cron: 0 and 7 are Sunday */
+function weekdayName(day: string): string {
+  return new Intl.DateTimeFormat(formatTag, { weekday: 'long', timeZone: 'UTC' }).format(Date.UTC(2024, 0, 7 + Number(day)));
+}
+
+const units = [
+  [86_400, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
+  [1, 'second'],
+] as const;
+
+/** Returns a period in the longest unit of which it is a multiple. */
+function inUnit(seconds: number) {
+  const [length, unit] = units.find(([each]) => seconds % each === 0) ?? [1, 'second'];
+  return { value: seconds / length, unit };
+}
+
 /** Formats a period as in the configuration, such as `1d` or `90m`. */
 function optionPeriod(seconds: number): string {
-  const units = [
-    [86_400, 'd'],
-    [3600, 'h'],
-    [60, 'm'],
-    [1, 's'],
-  ] as const;
-  const [length, unit] = units.find(([each]) => seconds % each === 0) ?? [1, 's'];
-  return `${seconds / length}${unit}`;
+  const { value, unit } = inUnit(seconds);
+  return `${value}${unit.charAt(0)}`;
+}
+
+/** Formats a period in words, such as `90 minutes`. */
+function wholePeriod(seconds: number): string {
+  const { value, unit } = inUnit(seconds);
+  return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay: 'long' }).format(value);
 }
 
 /** Formats a period in whole days if possible. */
 function periodText(seconds: number): string {
-  const daysLong = seconds / 86_400;
-  if (!Number.isInteger(daysLong)) return durationText(seconds);
-  return new Intl.NumberFormat(formatTag, { style: 'unit', unit: 'day', unitDisplay: 'long' }).format(daysLong);
+  return seconds % 86_400 === 0 ? wholePeriod(seconds) : durationText(seconds);
 }
 
 /** Shows how long before or after the due time files arrived. If the due time is the same every day, the time of day is shown, too. */
