@@ -1,7 +1,24 @@
 import assert from 'node:assert/strict';
-import { browserTest, loginByForm, openBrowser, openMenu } from '../support/browser.ts';
+import { browserTest, loginByForm, openBrowser, openFolder, openMenu } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
+
+browserTest('the password page keeps the typed passwords if the two new ones differ', async (t) => {
+  const server = await startServer(t, { group: { allow_own_password_change: true } });
+  const page = await openFolder(t, server, {}, '/home/__svc__/password-update');
+  await page.getByLabel('Show passwords').waitFor();
+  const again = page.getByLabel('New password again');
+  await page.getByLabel('Current password').fill(testPassword);
+  await again.fill('another new one');
+  await page.getByLabel('New password', { exact: true }).fill('a long new one');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  const refusal = await again.evaluate((field) => (field as unknown as { validationMessage: string }).validationMessage);
+  assert.equal(refusal, 'The two new passwords are not the same.');
+  assert.equal(await page.getByLabel('Current password').inputValue(), testPassword, 'the form was not sent');
+  await again.fill('a long new one');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('Your password was changed.').waitFor();
+});
 
 browserTest('without scripts: the password is changed on its page', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });

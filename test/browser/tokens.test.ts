@@ -46,6 +46,10 @@ browserTest('an access token is created on the page of tokens, copied and replac
   await page.getByText('127.0.0.0/8, ::1').waitFor();
   assert.ok(!(await page.content()).includes(first), 'the token is shown only once');
   await assertAccessible(page, 'the list of access tokens');
+  const newToken = page.locator('summary', { hasText: 'New token' });
+  const above = await newToken.evaluate((button) => button.getBoundingClientRect().bottom);
+  const below = await page.locator('#list').evaluate((list) => list.getBoundingClientRect().top);
+  assert.ok(above < below, 'the button for a new token is above the list');
   const [row] = await page.locator('tbody tr').allInnerTexts();
   assert.match(row ?? '', /nightly build[\s\S]*Read files[\s\S]*created now/);
   assert.ok(!row?.includes('UTC'), 'times are local');
@@ -63,6 +67,7 @@ browserTest('an access token is created on the page of tokens, copied and replac
   await page.getByRole('button', { name: 'Replace' }).waitFor({ state: 'hidden' });
   await page.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('heading', { name: 'Revoke these 2 tokens?' }).waitFor();
+  await page.getByText(/^They stop working at once/).waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await page.getByText('2 tokens and links were revoked.').waitFor();
   for (const token of [first, second]) assert.equal((await server.get('/home/a.txt', bearer(token))).status, 401);

@@ -33,6 +33,17 @@ test('the page of the trash restores and removes without scripts, and asks befor
     writeFileSync(join(server.home, name), name);
     assert.equal((await server.send('DELETE', `/home/${encodeURIComponent(name).replace('%2F', '/')}`)).status, 204);
   }
+  for (const name of ['x', 'y']) writeFileSync(join(server.home, name), name);
+  const ask = (...names: string[]) =>
+    server.send('POST', '/home/', {
+      headers: { ...html, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams([['action', 'confirm-delete'], ...names.map((name) => ['selected-members', name])] as [
+        string,
+        string,
+      ][]).toString(),
+    });
+  assert.match((await ask('x')).text, /You can restore it from the trash\./);
+  assert.match((await ask('x', 'y')).text, /You can restore them from the trash\./);
   const { text } = await page(server);
   const namesIn = (shown: string) => [...shown.matchAll(/data-name="([^"]*)"/g)].map(([, name]) => name);
   assert.deepEqual(namesIn(text), ['&lt;d&gt;', 'c', 'b', 'a']);

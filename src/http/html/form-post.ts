@@ -50,7 +50,7 @@ function confirmPage(context: PageContext, folder: VirtualPath, members: readonl
   const body = html`<main class="card roomy" id="main">
 <h1>${language.text('deleteQuestion', { count: there.length, name: nameInText(there[0]?.name ?? '') })}</h1>
 <ul class="doomed">${members.map((member) => memberLine(context, folder, member))}</ul>
-<p>${language.text(context.account?.hasTrash ? 'deleteToTrash' : 'deleteWarning')}</p>
+<p>${language.text(context.account?.hasTrash ? 'deleteToTrash' : 'deleteWarning', { count: there.length })}</p>
 <form method="post" class="row">
 <input type="hidden" name="action" value="delete-members">
 ${there.map(({ name }) => new Html(`<input type="hidden" name="selected-members" value="${escapeFormValue(name)}">`))}

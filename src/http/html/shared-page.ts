@@ -91,7 +91,7 @@ function revokeQuestion(context: PageContext, links: readonly Grant[]): Reply {
     title: language.text('revoke'),
     question: language.text('revokeQuestion', { count: links.length }),
     items: links.map((link) => placedName(context, linkedItem(link))),
-    warning: language.text('revokeWarning'),
+    warning: language.text('revokeWarning', { count: links.length }),
     action: 'revoke',
     ids: links.map(({ id }) => id),
   });

@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/account.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { bdi, escapeFormValue, Html, html } from '../../lib/html.ts';
+import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -55,12 +55,12 @@ ${itemButton('confirm-revoke', language.text('revoke'))}`,
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
     none: { icon: 'code', text: '' },
   });
-  const content = html`${tokens.length > 0 ? list : html`<div id="members" tabindex="-1">${hint}</div>`}
-<details class="new" id="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
-<summary>${language.text('newToken')}</summary>
+  const content = html`${tokens.length === 0 && html`<div id="members" tabindex="-1">${hint}</div>`}
+<details class="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
+<summary class="button primary">${icon('plus')}${language.text('newToken')}</summary>
 ${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}
 ${tokenForm(exchange, context, account, refused?.fields)}
-</details>`;
+</details>${tokens.length > 0 && list}`;
   return accountPage(exchange, context, { url: tokensUrl, title, content }, refused && statusCodes[refused.problem.code]);
 }
 
@@ -167,7 +167,7 @@ function revokeQuestion(context: PageContext, tokens: readonly Grant[]): Reply {
     title: language.text('revoke'),
     question: language.text('revokeTokens', { count: tokens.length }),
     items: tokens.map((token) => tokenName(context, token)),
-    warning: language.text('revokeTokensWarning'),
+    warning: language.text('revokeTokensWarning', { count: tokens.length }),
     action: 'revoke',
     ids: tokens.map(({ id }) => id),
   });

@@ -31,7 +31,7 @@ ${problems.length > 0 && html`<div class="notice error" role="alert">${problems.
 <label for="new">${text.text('newPassword')}</label>
 <input id="new" name="new_password" type="password" autocomplete="new-password" required>
 <label for="repeat">${text.text('repeatPassword')}</label>
-<input id="repeat" name="repeat_password" type="password" autocomplete="new-password" required>
+<input id="repeat" name="repeat_password" type="password" autocomplete="new-password" required data-differs="${text.text('passwordsDiffer')}">
 <p class="hint">${text.text('othersSignedOut')}</p>
 <div class="row"><a class="button" href="/home/">${text.text('cancel')}</a> <button type="submit" class="primary">${text.text('changePassword')}</button></div>
 </form>

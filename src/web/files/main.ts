@@ -117,12 +117,19 @@ function startSearchPage(): void {
   void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal, () => startListing(true)));
 }
 
-/** Adds a checkbox to the password page. While it is checked, the typed passwords are visible. */
+/**
+ * Adds a checkbox to the password page: while it is checked, the typed passwords are visible. The browser refuses to send two different new
+ * passwords, because the reply of the service would have empty fields.
+ */
 function offerPasswords(): void {
   const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
   const box = make('input', { type: 'checkbox' });
   box.addEventListener('change', () => {
     for (const field of fields) field.type = box.checked ? 'text' : 'password';
+  });
+  const [, wanted, repeated] = fields;
+  repeated?.form?.addEventListener('input', () => {
+    repeated.setCustomValidity(repeated.value === wanted?.value ? '' : (repeated.dataset.differs ?? ''));
   });
   [...fields].at(-1)?.after(make('label.line', box, text('showPasswords')));
 }
