@@ -154,8 +154,11 @@ test('requests for the first byte and for archives count as downloads of a link;
   const replies = await Promise.all([get(), get(), get()]);
   assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 410, 410]);
   assert.equal((await get()).status, 410);
-  for (const accept of ['text/html', 'application/json'])
-    assert.equal((await visit(server, 'GET', at, { headers: { accept } })).status, 410, 'no page offers a download that is refused');
+  for (const accept of ['text/html', 'application/json']) {
+    const over = await visit(server, 'GET', at, { headers: { accept } });
+    assert.equal(over.status, 410, 'no page offers a download that is refused');
+    assert.ok(!over.text.includes(at), 'the page does not lead back to the link');
+  }
   assert.equal((await get({ range: 'bytes=3-' })).status, 206, 'the rest of a counted download');
   assert.deepEqual(
     (await told(server, 40086)).map(({ data }) => [data.link, data.reason]),

@@ -148,7 +148,7 @@ ${explanation !== undefined && html`<p>${until ?? language.text(explanation)}</p
 ${problem && explanation === undefined && html`<p class="detail${problem.relativePath === undefined && ' sentence'}">${words(context, problem)}</p>`}
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
-${until === undefined && wayOn(exchange, context, refreshTo, dropped)}
+${until === undefined && problem?.code !== 'gone' && wayOn(exchange, context, refreshTo, dropped)}
 ${problem?.code === 'not-found' && !context.linked && exchange.client && searchForm(context, '/' as VirtualPath, { text: exchange.target.kind === 'member' ? baseName(exchange.target.path) : '', isEverywhere: false }, language.text('searchAll'))}
 </main>`;
   return pageReply(context, status, { title, body, refreshTo }, headers);
