@@ -181,6 +181,11 @@ browserTest('the page of links creates another address with the settings of a li
   const authorization = `Basic ${btoa('x:another word')}`;
   const read = await fetch(`${url}plan.txt`, { headers: { authorization } });
   assert.equal(await read.text(), 'the plan');
+  await page.getByLabel('Select plan.txt').last().check();
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await dialog.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('One link was revoked.').waitFor();
+  await page.locator('tbody tr:only-child', { hasText: /created (now|\d+ minutes? ago)/ }).waitFor();
 });
 
 browserTest('a shared folder has a special icon, at once and on the next visit', async (t) => {

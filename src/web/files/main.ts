@@ -176,6 +176,7 @@ let growingOlder: ReturnType<typeof setInterval> | undefined;
 function startRowDates(): void {
   const timeCell = (row: Row) => row.querySelector<HTMLElement>('td[data-time]') as HTMLElement;
   whenRowIsWritten((row) => showDate(timeCell(row)));
+  if (isAccountPage()) whenRowIsWritten(showPhraseDates);
   clearInterval(growingOlder);
   const renew = (row: Row) => growsOlder(timeCell(row)) && showDate(timeCell(row));
   growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renew), minuteMs);
@@ -219,6 +220,12 @@ async function pageHasCome(): Promise<void> {
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 
+/** Shows the times within phrases, for example of links, in the reader's format. */
+function showPhraseDates(within: HTMLElement): void {
+  for (const place of within.querySelectorAll<HTMLElement>('span[data-time]'))
+    (place.dataset.exact === undefined ? showDateInPhrase : showExactDate)(place);
+}
+
 /** Starts the functions of a folder page; called for each folder that is shown. */
 function startFolder(): void {
   startRows();
@@ -226,8 +233,7 @@ function startFolder(): void {
     forgetRows();
     renewBy(renewPage);
   }
-  for (const place of document.querySelectorAll<HTMLElement>('main span[data-time]'))
-    (place.dataset.exact === undefined ? showDateInPhrase : showExactDate)(place);
+  showPhraseDates(byId('main'));
   // The page has no list if the account may not list the folder.
   if (document.getElementById('list')) startListing();
   startSearchPage();
