@@ -28,6 +28,12 @@ browserTest('a file appears when it has arrived, highlighted for a moment, while
   await page.locator('tr:not(.fresh)', { hasText: 'small.txt' }).waitFor();
   letGo();
   await page.locator('tr.fresh', { hasText: 'held.txt' }).waitFor();
+  const coloured = await page.evaluate<string[]>(`(() => {
+    const row = document.querySelector('tbody tr');
+    row.classList.add('fresh');
+    return [row, ...row.cells].filter((element) => getComputedStyle(element).backgroundColor !== 'rgba(0, 0, 0, 0)').map(({ tagName }) => tagName);
+  })()`);
+  assert.deepEqual(coloured, ['TR'], 'cells of different heights have no colour of their own');
 });
 
 browserTest('a file that exceeds the quota is not sent; once 90 % are used, the page shows the used part', async (t) => {
@@ -43,6 +49,10 @@ browserTest('a file that exceeds the quota is not sent; once 90 % are used, the 
   await failed.getByText(/^failed: it needs 900 kB, but only [13]00 kB are free$/).waitFor();
   assert.equal(await failed.getByRole('button', { name: 'Try again' }).count(), 0);
   await page.locator('.queue li.done', { hasText: 'fits.bin' }).waitFor();
+  await page
+    .locator('.queue header', { hasText: /1 of 2 files · .* · one failed/ })
+    .locator('progress.failed')
+    .waitFor();
   assert.deepEqual(puts, ['/home/fits.bin']);
   await page.getByText('1.9 MB of 2 MB used · 100 kB free').waitFor();
   assert.equal(await page.locator('.quota').getByRole('meter').getAttribute('aria-valuenow'), '95');

@@ -131,6 +131,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     const failed = countOf('failed');
     const waits = wanted.some(({ state, isReconnecting }) => state === 'running' && isReconnecting) && !isMoving;
     total.hidden = wanted.length === 0;
+    total.classList.toggle('failed', failed > 0);
     const parts = total.hidden
       ? []
       : isFolded
@@ -141,7 +142,7 @@ export function uploadPanel(queue: () => UploadQueue) {
           ];
     if (queue().isSignedOut()) parts.push(uploadText('signInFirst'));
     else if (hasTime) parts.push(!isFolded && uploadText('speed', { speed: sizeText(bytesPerSecond) }), time);
-    if (isFolded && failed > 0) parts.push(uploadText('failedCount', { count: failed }));
+    if (failed > 0) parts.push(uploadText('failedCount', { count: failed }));
     const [skipped, cancelled] = [countOf('skipped'), countOf('cancelled')];
     if (skipped > 0) parts.push(uploadText('skippedCount', { count: skipped }));
     if (cancelled > 0) parts.push(uploadText('cancelledCount', { count: cancelled }));
