@@ -14,8 +14,8 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
   const folder = temporaryFolder(t);
   const picture = Buffer.from([0x89, 1, 2, 3, 0, 255]);
   const members = [
-    { name: 'inner/', content: Buffer.alloc(0), method: 0 },
     { name: 'inner/read.md', content: Buffer.from('# Inside\n\n[relative](x.md) ![p](p.png)\n') },
+    { name: 'inner/', content: Buffer.alloc(0), method: 0 },
     { name: 'big.txt', content: Buffer.alloc(3_000_000, 'line of a long text\n') },
     { name: 'picture.png', content: picture },
     { name: '<img src=x onerror=owned()>\u202egnp.txt', content: Buffer.from('harmless') },
@@ -30,6 +30,8 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
   await stage.getByText('8 items in this archive.').waitFor();
   assert.equal(await stage.locator('li').count(), 8);
   assert.equal(await stage.locator('img, script').count(), 0);
+  const names = await stage.locator('li bdi').allInnerTexts();
+  assert.equal(names.indexOf('inner/'), names.indexOf('inner/read.md') - 1, 'a folder comes before its members');
   await stage.getByText('<img src=x onerror=owned()>[U+202E]gnp.txt').waitFor();
   assert.match((await stage.locator('li', { hasText: 'big.txt' }).textContent()) ?? '', /3 MB.*2024/);
   await assertAccessible(page, 'an archive');
@@ -44,7 +46,8 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
 
   await stage.getByRole('button', { name: 'big.txt', exact: true }).click();
   await stage.getByText('Only the first 1,000 lines are shown.').waitFor();
-  await stage.getByRole('button', { name: 'Back to the archive' }).click();
+  await page.goBack();
+  await stage.locator('li').first().waitFor();
   for (const [name, problem] of [
     ['secret.txt', 'it is encrypted'],
     ['bomb.txt', 'it is damaged'],
@@ -66,6 +69,18 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
     await saved.saveAs(path);
     assert.ok(readFileSync(path).equals(content as Buffer), name);
   }
+  await stage.getByRole('button', { name: 'inner/read.md', exact: true }).click();
+  await stage.getByRole('heading', { name: 'Inside' }).waitFor();
+  await page.keyboard.press('Escape');
+  await stage.waitFor({ state: 'detached' });
+  await page.waitForURL(`${server.url}/home/`);
+  // Forward leads to the archive, and from there the preview is closed with one press as well.
+  await page.goForward();
+  await stage.locator('li').first().waitFor();
+  await page.goForward();
+  await page.getByRole('button', { name: 'Close', exact: true }).click();
+  await stage.waitFor({ state: 'detached' });
+  await page.waitForURL(`${server.url}/home/`);
 });
 
 browserTest('if the connection breaks while a member of an archive is downloaded, the preview reports it', async (t) => {
@@ -116,6 +131,6 @@ browserTest(
     await page.keyboard.press('Escape');
     await stage.waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'none.zip' }).click();
-    await stage.getByText('it is not a ZIP archive').waitFor();
+    await stage.getByText('This is not a ZIP archive, or it is damaged.').waitFor();
   },
 );

@@ -195,7 +195,7 @@ browserTest('on a phone the text of a preview takes nearly the whole width; a me
   const lines = await page.locator('.stage pre .lines').first().boundingBox();
   assert.ok(text && lines && text.width > 270 && lines.width > text.width - 8, `${text?.width}, ${lines?.width}`);
   await page.keyboard.press('ArrowRight');
-  const message = page.locator('.stage').getByText('it is not a ZIP archive');
+  const message = page.locator('.stage').getByText('This is not a ZIP archive, or it is damaged.');
   await message.waitFor();
   const padding = await page.evaluate<string>(`getComputedStyle(document.querySelector('.stage [role=alert]')).paddingLeft`);
   assert.ok(Number.parseFloat(padding) >= 16, 'the message keeps a distance from the edge');

@@ -5,6 +5,8 @@ interface State {
   index: number;
   /** Whether the entry was added for a layer, that is, for the preview of a file, which covers its folder. */
   isLayer?: true;
+  /** Whether the entry was added for a part of a layer, for example for a file in an archive. */
+  isPart?: true;
 }
 
 type Opener = (name: string) => boolean;
@@ -13,6 +15,8 @@ type Traveller = (page: URL) => Promise<unknown>;
 let open: Opener | undefined;
 let travel: Traveller | undefined;
 let close: (() => void) | undefined;
+/** Called when the user leaves the shown part of a layer by Back. */
+let leavePart: (() => void) | undefined;
 
 /** Index of the current entry. */
 let index = (history.state as State | null)?.index ?? 0;
@@ -59,19 +63,33 @@ export function openLayer(name: string, onClose: () => void) {
     isOver = true;
     onClose();
   };
+  /** Closes the layer and returns to the previous entry. */
+  const leave = () => {
+    if (isOver || leavePart === leave) return;
+    if (history.state?.isPart) {
+      leavePart = leave;
+      return history.back();
+    }
+    isOver = true;
+    if (history.state?.isLayer) return history.back();
+    // The page was loaded with the layer open, so the previous entry is another page.
+    history.replaceState({ index }, '', urlWith());
+    closeLayer();
+  };
   return {
     /** Shows another file in the same entry. */
-    moveTo: (other: string) => history.replaceState(history.state, '', urlWith(other)),
-    /** Closes the layer and returns to the previous entry. */
-    leave: () => {
-      if (isOver) return;
-      isOver = true;
-      if (history.state?.isLayer) return history.back();
-      // The page was loaded with the layer open, so the previous entry is another page.
-      history.replaceState({ index }, '', urlWith());
-      closeLayer();
+    moveTo: (other: string) => {
+      leavePart = undefined;
+      history.replaceState(history.state, '', urlWith(other));
     },
+    leave,
   };
+}
+
+/** Adds an entry for a part of the open layer, so that Back leaves only the part. @param onBack called when the user goes back */
+export function openPart(onBack: () => void): void {
+  history.pushState({ index: ++index, isLayer: true, isPart: true }, '', location.href);
+  leavePart = onBack;
 }
 
 /** Registers `opener`, which opens the file that the URL names. @param opener returns whether it opened the file */
@@ -87,6 +105,12 @@ export function openAskedLayer(): void {
 
 // The only listener for Back, Forward and links within the page. A link within the page adds an entry without a state.
 addEventListener('popstate', async () => {
+  const leaving = leavePart;
+  leavePart = undefined;
+  if (leaving && history.state?.index === index - 1) {
+    index--;
+    return leaving();
+  }
   closeLayer();
   if (history.state === null) history.replaceState({ index: index + 1 }, '');
   index = (history.state as State).index;

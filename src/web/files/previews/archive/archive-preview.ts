@@ -3,6 +3,7 @@ import { fileIconClasses } from '../../../../lib/media-types.ts';
 import { icon, make, makeButton } from '../../../shared/dom.ts';
 import { formatTag, sizeText } from '../../../shared/locale.ts';
 import { text } from '../../language.ts';
+import { openPart } from '../../navigation/history.ts';
 import { growingList } from '../growing-list.ts';
 import { type PreviewTextName, previewText } from '../preview-text.ts';
 import { Refusal, type RemoteFile } from '../remote-file.ts';
@@ -77,6 +78,9 @@ const batch = 500;
  */
 export const firstBytes = -tailBytes;
 
+/** Compares paths, so that a folder comes before its members. */
+const { compare } = new Intl.Collator(formatTag, { numeric: true });
+
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
 /** Time in milliseconds after which the URL of a saved file is revoked. By then the browser has read it. */
@@ -88,7 +92,9 @@ export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLE
     const archive = await openArchive(file);
     return await archiveView(archive, signal);
   } catch (error) {
-    return make('p.trouble', { role: 'alert' }, text('error', { reason: faultText(error) }));
+    const isUnreadable = error instanceof ZipFault && (error.reason === 'no-archive' || error.reason === 'damaged');
+    const message = isUnreadable ? previewText('noArchive') : text('error', { reason: faultText(error) });
+    return make('p.trouble', { role: 'alert' }, message);
   }
 }
 
@@ -117,7 +123,9 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
     const { members } = archive;
     const all = previewText('members', { count: archive.count() });
     count.textContent = archive.isAtEnd() ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
-    return members.slice(before).map(item);
+    const added = members.slice(before);
+    // Only the members of a complete list are sorted. Members that are read later could belong between them.
+    return (before === 0 && archive.isAtEnd() ? added.sort((a, b) => compare(a.name, b.name)) : added).map(item);
   };
 
   const item = (member: ZipMember) => {
@@ -140,12 +148,13 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
     const list = [...content.childNodes];
     const stage = element.closest('.stage');
     const top = stage?.scrollTop ?? 0;
-    const back = makeButton(previewText('backToArchive'), 'left', () => {
+    openPart(() => {
       problem.textContent = '';
       content.replaceChildren(...list);
       stage?.scrollTo({ top });
       opener.focus({ preventScroll: true });
     });
+    const back = makeButton(previewText('backToArchive'), 'left', () => history.back());
     const heading = make('h3', make('bdi', escapeInvisible(member.name)));
     const shown = make('div.member');
     content.replaceChildren(make('div.member-head', back, heading, saver(member)), shown);
