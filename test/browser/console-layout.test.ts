@@ -96,6 +96,9 @@ browserTest('on narrow screens, the event and the reply of a delivery are not cu
     await shown.waitFor();
     assert.ok(await shown.evaluate((element) => element.scrollWidth <= element.clientWidth), `${part} is not cut`);
   }
+  const box = await page.locator('.listed td input').boundingBox();
+  const outcome = await page.locator('.listed td .badge').first().boundingBox();
+  assert.ok(box && outcome && box.x + box.width <= outcome.x, 'the check box stands before the badge');
   await page.goto(`${console.url}/#deliveries/${(await deliveries())[0]?.id}`);
   const badge = page.locator('.facts .badge').first();
   await badge.waitFor();

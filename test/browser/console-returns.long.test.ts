@@ -26,11 +26,12 @@ browserTest('after the server was killed and restarted, the console asks for the
   first.running.child.kill('SIGKILL');
   await first.running.ended;
   await badge.getByText('connecting').waitFor();
-  await page.locator('#notices').getByText('The console keeps trying.').waitFor();
+  await page.getByRole('alert').filter({ hasText: 'The console keeps trying.' }).waitFor();
   const portOf = (url: string) => Number(new URL(url).port);
   const second = await serve({ web: portOf(first.web), console: portOf(first.url) });
   // Sessions of administrators end with the process, so the page asks for the login. No reload is necessary.
   await page.getByLabel('User name').waitFor({ timeout: 15_000 });
+  await page.getByText('Your session has ended.').waitFor();
   await page.getByLabel('User name').fill('olga');
   await page.getByLabel('Password').fill(operatorPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();

@@ -42,6 +42,21 @@ browserTest(
     await page.reload();
     await page.getByText('A reload would be refused').waitFor();
     assert.ok(await reload.isDisabled());
+    const removed = { type: 'http', name: 'Warehouse', url: 'https://example.com/' };
+    await page.route('**/api/configuration/changes', (route) =>
+      route.fulfill({
+        json: { would_reload: true, reason: null, changes: [{ path: 'event_handlers.wh', old: removed }], findings: [] },
+      }),
+    );
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('A reload would be refused').waitFor({ state: 'detached' });
+    const change = panelOf(page, 'What a reload would change').locator('details');
+    assert.equal(await change.locator('summary').innerText(), 'event_handlers.wh (Warehouse) removed');
+    assert.equal(await change.getByText('https://example.com/').isVisible(), false);
+    await change.locator('summary').click();
+    await change.getByText('https://example.com/').waitFor();
+    await reload.click();
+    await page.getByRole('dialog').getByText('One option changes.').waitFor();
   },
 );
 

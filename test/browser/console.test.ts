@@ -26,6 +26,29 @@ browserTest('an administrator signs in, arrives where the link led, and signs ou
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('User name').waitFor();
   assert.equal(await page.locator('#sections').isVisible(), false);
+  assert.equal(await page.getByText('Your session has ended.').isVisible(), false);
+});
+
+browserTest('an error message goes with its section; when the session has ended, the login says so', async (t) => {
+  const { console } = await startConsole(t, { event_handlers: { crm: { type: 'http', url: 'http://127.0.0.1:9/', target: '40017' } } });
+  const page = await openBrowser(t, { expectedErrors: /40[01]/ });
+  await signIn(page, console.url, '#handlers');
+  const refusal = { status: 400, json: { errors: [{ code: 'bad-request', message: 'Not now.' }] } };
+  await page.route('**/api/handlers/crm/pause', (route) => route.fulfill(refusal));
+  const pause = page.getByRole('button', { name: 'Pause' });
+  const message = page.locator('#notices .notice');
+  await pause.click();
+  await message.getByText('Not now.').waitFor();
+  await page.locator('#sections').getByText('Configuration').click();
+  await page.getByText('The server runs without a configuration file').waitFor();
+  assert.equal(await message.count(), 0);
+  await page.locator('#sections').getByText('Handlers').click();
+  await page.unroute('**/api/handlers/crm/pause');
+  await pause.waitFor();
+  await page.context().clearCookies();
+  await pause.click();
+  await page.getByText('Your session has ended.').waitFor();
+  assert.equal(await message.count(), 0, 'the login says why the action failed');
 });
 
 browserTest('no section offers a viewer a control that changes something; an operator gets such controls', async (t) => {
@@ -63,7 +86,7 @@ browserTest('no section offers a viewer a control that changes something; an ope
     .set('#events', ['Pause', 'Search', ...presets, ''])
     .set('#deliveries', ['Search'])
     .set('#deliveries/d-1', ['Copy as cURL'])
-    .set('#configuration', [''])
+    .set('#configuration', ['Refresh', ''])
     .set('#accounts', ['Search', 'Accounts', ...tables])
     .set('#accounts/anna', tables)
     .set('#held', ['Refresh'])
@@ -204,8 +227,10 @@ browserTest(
       await page.getByRole('alert').getByText('could not be loaded').waitFor();
       assert.equal(await page.locator('main h1').allTextContents().then(String), 'Configuration');
     }
-    const lost = page.locator('#notices').getByText('The console keeps trying.');
+    const lost = page.getByRole('alert').filter({ hasText: 'The console keeps trying.' });
     await lost.waitFor();
+    const opacity = await page.evaluate('getComputedStyle(document.querySelector("main")).opacity');
+    assert.ok(Number(opacity) < 1, 'old content is dimmed');
     await page.context().setOffline(false);
     await page.getByText('The server runs without a configuration file').waitFor();
     await lost.waitFor({ state: 'detached' });

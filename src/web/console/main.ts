@@ -140,7 +140,7 @@ let shown = new AbortController();
 /** Whether the shown section could not be loaded. */
 let isIncomplete = false;
 let isSeeking = false;
-const lostLine = make('div.notice.error', make('p', text('lost')));
+const lostLine = make('p.lost', { role: 'alert' }, text('lost'));
 
 /** If the server is unreachable, says so until it answers. Then a section that could not be loaded is loaded anew. */
 async function findServer(): Promise<void> {
@@ -152,7 +152,7 @@ async function findServer(): Promise<void> {
       (error: unknown) => error instanceof Refused && error.status > 0 && error.status < 500,
     );
   while (!(await isThere())) {
-    if (!lostLine.isConnected) byId('notices').append(lostLine);
+    if (!lostLine.isConnected) byId('main').parentElement?.before(lostLine);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   isSeeking = false;
@@ -193,11 +193,21 @@ async function begin(): Promise<void> {
     const administrator = loginToken(location.hash) === undefined ? await findSession() : undefined;
     showNavigation(administrator);
     if (administrator) await show(false);
-    else await showLogin(main, () => void start());
+    else {
+      leaveView();
+      await showLogin(main, () => void start());
+    }
   } catch (error) {
     main.replaceChildren(problem(error));
     isIncomplete = true;
   }
+}
+
+/** Closes an open question, and removes the error messages of the view that is left. */
+function leaveView(): void {
+  shown.abort();
+  document.dispatchEvent(new Event('viewchange'));
+  for (const message of byId('notices').querySelectorAll('.error')) message.remove();
 }
 
 /**
@@ -207,10 +217,9 @@ async function begin(): Promise<void> {
  */
 async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
-  shown.abort();
+  leaveView();
   shown = new AbortController();
   isIncomplete = false;
-  document.dispatchEvent(new Event('viewchange'));
   const route = parseRoute(location.hash);
   markSection(route.section);
   const main = byId('main');

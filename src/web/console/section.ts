@@ -2,7 +2,7 @@ import type { IconName } from '../../lib/icon-shapes.ts';
 import { type Child, make, makeButton } from '../shared/dom.ts';
 import { notice } from '../shared/notices.ts';
 import { text, translate } from './language.ts';
-import { errorText } from './request.ts';
+import { errorText, Refused } from './request.ts';
 import { hashFor, type Route, type SectionName } from './route.ts';
 import { clear } from './shown.ts';
 
@@ -144,7 +144,9 @@ export async function tell(action: Promise<unknown>): Promise<boolean> {
     await action;
     return true;
   } catch (error) {
-    if (!isAbort(error)) notice(text('failed', { reason: clear(errorText(error)) }), 'error');
+    // After a refusal with 401, the page asks for the login.
+    const isSignedOut = error instanceof Refused && error.status === 401;
+    if (!isAbort(error) && !isSignedOut) notice(text('failed', { reason: clear(errorText(error)) }), 'error');
     return false;
   }
 }

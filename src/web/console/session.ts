@@ -51,10 +51,13 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
     password,
     button,
   );
+  const ended = make('p.notice', { hidden: message !== undefined || !hasEnded }, text('sessionEnded'));
   element.addEventListener('submit', async (event) => {
     event.preventDefault();
     button.disabled = true;
     try {
+      hasEnded = false;
+      ended.hidden = true;
       await ask('POST', '/api/login', { body: { username: name.value, password: password.value } });
       onSuccess();
     } catch (error) {
@@ -65,10 +68,12 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
     }
     button.disabled = false;
   });
-  return make('div.card', make('h1', text('signInTitle')), problem, element, make('p.hint', text('signInHint')));
+  return make('div.card', make('h1', text('signInTitle')), ended, problem, element, make('p.hint', text('signInHint')));
 }
 
 let administrator: SignedIn | undefined;
+/** Whether a session has ended without a logout. */
+let hasEnded = false;
 
 export function mayChange(): boolean {
   return administrator?.role === 'operator';
@@ -85,6 +90,7 @@ export async function findSession(): Promise<SignedIn | undefined> {
     administrator = await ask<SignedIn>('GET', '/api/me');
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;
+    hasEnded ||= administrator !== undefined;
     administrator = undefined;
   }
   return administrator;

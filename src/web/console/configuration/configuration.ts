@@ -22,7 +22,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
   const findings = make('div');
   const changes = make('div');
   const running = make('div');
-  const reloadButton = mayChange() ? actionButton(text('reload'), 'recent', () => reload(load), 'primary') : undefined;
+  const reloadButton = mayChange() ? actionButton(text('reload'), undefined, () => reload(load), 'primary') : undefined;
   const load = async () => {
     await Promise.all([
       filled(findings, signal, async () => {
@@ -39,7 +39,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
     ]);
   };
   main.append(
-    heading(text('configuration'), reloadButton),
+    heading(text('configuration'), reloadButton, actionButton(text('heldRefresh'), 'recent', load, 'compact')),
     make('p.hint', text('configurationHint')),
     panel(text('findings'), findings),
     panel(text('changes'), changes),
@@ -61,8 +61,10 @@ async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promi
 
 async function reload(load: () => Promise<void>): Promise<void> {
   let outcome: ReloadOfAll | undefined;
+  const { changes } = await ask<Changes>('GET', '/api/configuration/changes');
+  const told = changes.length === 0 ? text('noChanges') : text('reloadChanges', { count: changes.length });
   const button = { label: text('reload'), kind: 'primary' } as const;
-  await confirm(text('reloadQuestion'), [make('p', text('reloadHint'))], button, async () => {
+  await confirm(text('reloadQuestion'), [make('p', told), make('p.hint', text('reloadHint'))], button, async () => {
     outcome = await ask<ReloadOfAll>('POST', '/api/configuration/reload', { body: {} });
     return outcome.reason ? clear(outcome.reason) : undefined;
   });
@@ -101,10 +103,23 @@ function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLE
   // Masked values look equal, so the page can only say that they differ.
   if (old !== undefined && JSON.stringify(old) === JSON.stringify(next))
     return make('article.result', make('p', datum(path, 'code'), ' ', make('span.hint', text('changedMasked'))));
+  const whole = old ?? next;
+  if ((old === undefined || next === undefined) && isSection(whole)) return wholeSection(path, whole, old === undefined);
   const value = (shown: unknown) => datum(shown === undefined ? '' : compactText(shown), 'code');
   const [before, after] = [make('span.hidden', text('before')), make('span.hidden', text('after'))];
   const change = make('p.change', before, make('del', value(old)), ' → ', after, make('ins', value(next)));
   return make('article.result', make('p', datum(path, 'code')), change);
+}
+
+/** Shows that a section, such as an event handler, is added or removed. Its options are folded. */
+function wholeSection(path: string, section: Record<string, unknown>, isAdded: boolean): HTMLElement {
+  const name = typeof section.name === 'string' && section.name !== '' ? ` (${clear(section.name)})` : '';
+  const mark = isAdded ? badge(text('sectionAdded'), 'good') : badge(text('sectionRemoved'), 'bad');
+  return make('details.result', make('summary', datum(path, 'code'), name, ' ', mark), tree(section));
+}
+
+function isSection(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Formats a value in one line, as in a configuration file: texts have no quotes, and lists have commas. */
