@@ -93,8 +93,13 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   for (const name of ['never', 'neither']) await server.put(`/home/${name}.txt`, 'x');
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '#deliveries');
+  await page.getByLabel('Handler').selectOption('CRM');
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.getByRole('button', { name: '1 hour', pressed: false }).click();
+  await page.getByRole('button', { name: '1 hour', pressed: true }).waitFor();
   await page.getByRole('button', { name: 'Replay all failed' }).click();
   const dialog = page.getByRole('dialog');
+  await dialog.locator('.facts', { hasText: /Handler\s*CRM\s*Since/ }).waitFor();
   const neverSent = dialog.getByRole('checkbox', { name: 'Include those never sent: 2 (failed: 1)' });
   await neverSent.waitFor();
   assert.equal(await neverSent.isChecked(), false);

@@ -1,5 +1,6 @@
-import { iconButton, make } from '../shared/dom.ts';
-import { text } from './language.ts';
+import { iconButton, make, makeButton } from '../shared/dom.ts';
+import { spans } from './events/query.ts';
+import { text, translate } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
 
 let made = 0;
@@ -25,6 +26,28 @@ export function openSearch(section: SectionName, query: URLSearchParams): void {
   else location.hash = hash;
 }
 
+/** Returns a copy of a query with other values. An undefined value removes its name. */
+export function changed(query: URLSearchParams, values: Record<string, string | undefined>): URLSearchParams {
+  const next = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) next.delete(name);
+    else next.set(name, value);
+  }
+  return next;
+}
+
+/** Builds the buttons for common time ranges, which are the parameter `last` of a query. @param open opens a page with the new query */
+export function timePresets(query: URLSearchParams, open: (query: URLSearchParams) => void): HTMLElement {
+  const isAll = !['last', 'since', 'until'].some((name) => query.has(name));
+  const preset = (name: string | undefined) => {
+    const label = translate('span', name ?? 'all');
+    const button = makeButton(label, undefined, () => open(changed(query, { last: name, since: undefined, until: undefined })), 'small');
+    button.ariaPressed = String(name === undefined ? isAll : query.get('last') === name);
+    return button;
+  };
+  return make('div.presets', { role: 'group', ariaLabel: text('timeRange') }, ...[...Object.keys(spans), undefined].map(preset));
+}
+
 /** Shows below a field why its value is wrong; an empty text removes the message. */
 export function tellUnder(input: HTMLInputElement, reason: string): void {
   const id = `${input.id}-problem`;
@@ -44,12 +67,14 @@ export function tellUnder(input: HTMLInputElement, reason: string): void {
  *
  * @param query values of the fields by name. When the form is sent, the section opens with the new values
  * @param problemOf returns why the value of a field is wrong. The reason is shown below the field and prevents the search
+ * @param above shown above the fields
  */
 export function filterForm(
   section: SectionName,
   query: URLSearchParams,
   fields: readonly HTMLElement[],
   problemOf: (input: HTMLInputElement, form: HTMLFormElement) => string | undefined = () => undefined,
+  ...above: HTMLElement[]
 ): HTMLElement {
   const search = (wanted: URLSearchParams) => openSearch(section, wanted);
   const clear = iconButton(text('clearFilter'), 'close', () => search(new URLSearchParams()));
@@ -75,7 +100,7 @@ export function filterForm(
     if (check()) search(filled(form));
   });
   check();
-  return folded(query.size, form);
+  return folded(query.size, ...above, form);
 }
 
 /** Builds a filter that is folded on narrow screens, where it would hide the results. @param count number of active filters */

@@ -1,14 +1,15 @@
 import type { ApiReplayRequest, ReplayView } from '../../console/api/schemas/replays.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
+import { conditionText, readConditions } from './events/query.ts';
 import { choice, field } from './fields.ts';
-import { findHandlers, handlerChoice } from './handler-names.ts';
+import { findHandlers, handlerChoice, handlerName } from './handler-names.ts';
 import { text } from './language.ts';
 import { ask, errorText } from './request.ts';
 import { hashFor } from './route.ts';
-import { tell } from './section.ts';
+import { facts, tell } from './section.ts';
 import { mayChange } from './session.ts';
-import { clear, numberText } from './shown.ts';
+import { clear, datum, numberText, timeElement } from './shown.ts';
 
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
@@ -82,6 +83,21 @@ function countRequests(request: ReplayRequest, onNews: () => void) {
   return count;
 }
 
+/** Lists which events a replay is restricted to, so that nobody sends more of them than the list showed. */
+function limits({ handlers, filter = {} }: ReplayRequest): HTMLElement | undefined {
+  const search = new URLSearchParams(Object.entries(filter).flatMap(([name, values]) => values.map((value) => [name, value])));
+  // Events that are left out, such as routine events, can be dozens.
+  const conditions = readConditions(search).filter(({ key }) => key !== '-event');
+  const time = (name: string) => (search.has(name) ? timeElement(search.get(name)) : undefined);
+  const shown = facts(
+    [text('handler'), handlers && datum(handlers.map(handlerName).join(', '))],
+    [text('since'), time('since')],
+    [text('until'), time('until')],
+    [text('events'), conditions.length > 0 ? datum(conditions.map(conditionText).join(' ')) : undefined],
+  );
+  return shown.childElementCount > 0 ? shown : undefined;
+}
+
 async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const { handlers } = await findHandlers(AbortSignal.timeout(15_000));
   const choosesHandler = request.deliveries === undefined && request.handlers === undefined && handlers.length > 0;
@@ -98,6 +114,7 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const status = make('p.hint', { role: 'status' });
   const content = [
     make('p', text('replayHint')),
+    limits(request),
     choosesHandler && field(text('handler'), handler),
     field(text('stopWhen'), stop),
     request.failed && make('label.tick', neverSent, neverSentText),

@@ -1,7 +1,8 @@
 import type { DeliveryPage, ListedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import type { ReplayList, ReplayView } from '../../../console/api/schemas/replays.ts';
 import { make } from '../../shared/dom.ts';
-import { choice, field, filterForm } from '../fields.ts';
+import { withoutSpan } from '../events/query.ts';
+import { choice, field, filterForm, openSearch, timePresets } from '../fields.ts';
 import { findHandlers, handlerChoice } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
@@ -16,6 +17,7 @@ import { countText } from '../values.ts';
 import { deliveryList } from './delivery-table.ts';
 
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
+  const asked = withoutSpan(query);
   const { handlers } = await findHandlers(signal);
   const offer = () => {
     if (!replayChosen) return;
@@ -28,10 +30,10 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     offer,
   );
   const table = deliveryList(mayChange() ? [column] : []);
-  const more = growingEnd(nextPage(query, table, signal), signal);
+  const more = growingEnd(nextPage(asked, table, signal), signal);
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   offer();
-  const replayFailed = replayButton(text('replayFailed'), () => failedRequest(query));
+  const replayFailed = replayButton(text('replayFailed'), () => failedRequest(asked));
   main.append(
     heading(text('deliveries'), replayFailed),
     filter(query, handlers),
@@ -73,23 +75,28 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
     ['deliveries', text('byService')],
     ['replays', text('byHand')],
   ] as const;
+  const last = make('input', { name: 'last', type: 'hidden' });
   const fields = [
     field(text('handler'), handlerChoice(handlers)),
     field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),
     field(text('kind'), choice('kind', kinds)),
     field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' }), 'brief'),
+    last,
     make(
       'div.period',
       field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
       field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
     ),
   ];
-  return filterForm('deliveries', query, fields, (input, form) => {
+  const presets = timePresets(query, (next) => openSearch('deliveries', next));
+  const problemOf = (input: HTMLInputElement, form: HTMLFormElement) => {
+    if (['since', 'until'].includes(input.name) && input.value !== '') last.value = '';
     if (input.name === 'event_id' && !/^\d{0,6}$/.test(input.value.trim())) return text('wrongEventId');
     const since = form.elements.namedItem('since');
     const isReversed = since instanceof HTMLInputElement && since.value !== '' && input.value !== '' && since.value >= input.value;
     return input.name === 'until' && isReversed ? text('sinceAfterUntil') : undefined;
-  });
+  };
+  return filterForm('deliveries', query, fields, problemOf, presets);
 }
 
 /** Lists the replays above the deliveries, because the list of deliveries grows at its end. Folded unless one is under way. */

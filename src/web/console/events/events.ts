@@ -1,9 +1,9 @@
 import type { EventHistogram, EventPage } from '../../../console/api/schemas/events.ts';
 import { shortTime } from '../../shared/dates.ts';
-import { make, makeButton, makeSvg } from '../../shared/dom.ts';
+import { make, makeSvg } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import { field, folded, localTime, openSearch, tellUnder } from '../fields.ts';
-import { text, translate } from '../language.ts';
+import { changed, field, folded, localTime, openSearch, tellUnder, timePresets } from '../fields.ts';
+import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
@@ -11,7 +11,7 @@ import { badge, heading, isAbort, type Stage } from '../section.ts';
 import { numberText, timeElement } from '../shown.ts';
 import { clientAddress, type EventTable, eventTable } from './event-table.ts';
 import { liveTail } from './live-tail.ts';
-import { apiQuery, type QueryKey, spans, timeProblem, withConditions } from './query.ts';
+import { apiQuery, type QueryKey, timeProblem, withConditions } from './query.ts';
 import { queryBar } from './query-bar.ts';
 
 /** Fetches the pages of a search one after the other, and appends them to a table. */
@@ -136,22 +136,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
  * @param open opens a page with the new query
  */
 function timeRange(query: URLSearchParams, open: (query: URLSearchParams) => void) {
-  const change = (values: Record<string, string | undefined>) => {
-    const next = new URLSearchParams(query);
-    for (const [name, value] of Object.entries(values)) {
-      if (value === undefined) next.delete(name);
-      else next.set(name, value);
-    }
-    return next;
-  };
-  const isAll = !['last', 'since', 'until'].some((name) => query.has(name));
-  const preset = (name: string | undefined) => {
-    const isOn = name === undefined ? isAll : query.get('last') === name;
-    const label = translate('span', name ?? 'all');
-    const button = makeButton(label, undefined, () => open(change({ last: name, since: undefined, until: undefined })), 'small');
-    button.ariaPressed = String(isOn);
-    return button;
-  };
+  const change = (values: Record<string, string | undefined>) => changed(query, values);
   const timeInput = (name: 'since' | 'until') => {
     const value = localTime(query.get(name) ?? '');
     return make('input', { name, type: 'datetime-local', value, attributes: { step: '1' } });
@@ -168,11 +153,10 @@ function timeRange(query: URLSearchParams, open: (query: URLSearchParams) => voi
   for (const input of [since, until]) input.addEventListener('change', onChange);
   const routine = make('input', { type: 'checkbox', checked: query.has('routine') });
   routine.addEventListener('change', () => open(change({ routine: routine.checked ? '1' : undefined })));
-  const presets = make('div.presets', { role: 'group', ariaLabel: text('timeRange') }, ...[...Object.keys(spans), undefined].map(preset));
   const tick = make('label.tick', routine, make('span', text('showRoutine')));
   const element = folded(
     ['last', 'since', 'until', 'routine'].filter((name) => query.has(name)).length,
-    make('div.range', presets, make('div.period', ...fields), tick),
+    make('div.range', timePresets(query, open), make('div.period', ...fields), tick),
   );
   const problem = timeProblem(query);
   if (problem !== undefined) tellUnder(until, problem);

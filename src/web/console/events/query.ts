@@ -127,15 +127,22 @@ function findEventId(value: string): string {
   return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
 }
 
+/** Returns a copy of a query in which a time range that ends now is a time `since`. */
+export function withoutSpan(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
+  const asked = new URLSearchParams(query);
+  asked.delete('last');
+  const last = query.get('last') ?? '';
+  if (Object.hasOwn(spans, last)) asked.set('since', new Date(nowMs - spans[last as keyof typeof spans]).toISOString());
+  return asked;
+}
+
 /**
  * Converts the page's query to that of the API. A time range that ends now becomes a time `since`. Routine events are excluded, unless the
  * query asks for them or for certain kinds of events.
  */
 export function apiQuery(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
-  const asked = new URLSearchParams(query);
-  for (const name of ['last', 'routine']) asked.delete(name);
-  const last = query.get('last') ?? '';
-  if (Object.hasOwn(spans, last)) asked.set('since', new Date(nowMs - spans[last as keyof typeof spans]).toISOString());
+  const asked = withoutSpan(query, nowMs);
+  asked.delete('routine');
   if (!query.has('routine') && !query.has('id')) for (const { id, is_routine } of eventKinds()) if (is_routine) asked.append('not_id', id);
   return asked;
 }
