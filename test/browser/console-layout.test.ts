@@ -58,10 +58,20 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
   assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'there is room for the focus ring between the field and the hint');
 });
 
+type Style = (element: unknown, part: string) => { content: string };
+
+const longName = 'the-long-account-name-of-a-subsidiary@logistics.example-company.com';
+
 browserTest('deep configurations and long home folders fit: the page is not too wide, and each account takes one line', async (t) => {
   const { console } = await startConsole(t, {
-    groups: { partners: { permissions: [['allow-full-control'], ['/a-folder-of-partners/*', 'allow-read', 'allow-list']] } },
-    accounts: { nina: { home_folder_path: `/srv/${'home-folders-of-partners/'.repeat(6)}nina` }, otto: { group: 'partners' } },
+    groups: {
+      partners: { quota_size: 50_000_000, permissions: [['allow-full-control'], ['/a-folder-of-partners/*', 'allow-read', 'allow-list']] },
+    },
+    accounts: {
+      nina: { home_folder_path: `/srv/${'home-folders-of-partners/'.repeat(6)}nina` },
+      otto: { group: 'partners' },
+      [longName]: { group: 'partners' },
+    },
   });
   const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
   await signIn(page, console.url, '#configuration');
@@ -77,7 +87,21 @@ browserTest('deep configurations and long home folders fit: the page is not too 
   await row.waitFor();
   assert.ok(((await row.boundingBox())?.height ?? 99) < 40, 'the home folder takes one line');
   assert.match((await row.locator('.code').getAttribute('title')) ?? '', /nina$/, 'the title has the whole path');
-  assert.ok(await table.evaluate((element) => element.scrollWidth <= element.clientWidth), 'no column is hidden at the side');
+  const long = table.locator('tbody tr', { hasText: longName });
+  for (const width of [768, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    assert.ok(((await long.boundingBox())?.height ?? 99) < 40, `the name takes one line at ${width} px`);
+    assert.ok(await table.evaluate((element) => element.scrollWidth <= element.clientWidth), 'no column is hidden at the side');
+  }
+  assert.equal(await long.getByTitle(longName).count(), 1, 'the title has the whole name');
+
+  await page.setViewportSize({ width: 375, height: 800 });
+  const group = long.locator('td', { hasText: 'partners' });
+  const label = await group.evaluate(
+    (cell) => (globalThis as unknown as { getComputedStyle: Style }).getComputedStyle(cell, '::before').content,
+  );
+  assert.equal(label, '"Gruppe"');
+  assert.equal(await long.getByText('–', { exact: true }).first().isVisible(), false, 'values that are missing are omitted');
 });
 
 browserTest('on narrow screens, the event and the reply of a delivery are not cut off, and a badge takes one line', async (t) => {

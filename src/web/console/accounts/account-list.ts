@@ -30,25 +30,34 @@ export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
 
 /** Lists the services on which an account has sessions, with the number of sessions. */
 export function sessionsText({ sessions }: AccountView): Child {
-  if (sessions.length === 0) return datum('');
+  if (sessions.length === 0) return noValue();
   return datum(sessions.map(({ service, count }) => `${service}: ${numberText(count)}`).join(', '));
 }
+
+/** Returns a dash. On phones, where each value has a label, the value is omitted. */
+const noValue = () => make('span.wide-only', '–');
 
 const columns: readonly Column<AccountView>[] = [
   {
     title: text('account'),
-    cell: (account) =>
-      make('span.badges', make('a.row-link', { href: hashFor('accounts', account.name) }, datum(account.name)), accountState(account)),
-    className: 'first',
+    cell: (account) => {
+      const name = Object.assign(datum(account.name), { title: clear(account.name) });
+      return make('span.badges', make('a.row-link', { href: hashFor('accounts', account.name) }, name), accountState(account));
+    },
+    className: 'first one-line account-name',
   },
-  { title: text('group'), cell: ({ group }) => datum(group), className: 'third-line' },
+  { title: text('group'), cell: ({ group }) => (group === '' ? noValue() : datum(group)), className: 'third-line' },
   {
     title: text('home'),
     cell: ({ home }) => Object.assign(datum(home, 'code'), { title: clear(home) }),
     className: 'roomy wide-only one-line home',
   },
   { title: text('quota'), cell: quotaText, className: 'number wide-only' },
-  { title: text('lastLogin'), cell: ({ last_login }) => ageElement(last_login?.time), className: 'narrow last' },
+  {
+    title: text('lastLogin'),
+    cell: ({ last_login }) => (last_login ? ageElement(last_login.time) : noValue()),
+    className: 'narrow third-line',
+  },
   { title: text('sessions_title'), cell: sessionsText, className: 'third-line' },
 ];
 
