@@ -33,7 +33,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   await dialog.getByRole('button', { name: 'Excuse' }).click();
   await page.getByText('Excused.').waitFor();
   await row('Bills').getByText('excused', { exact: true }).waitFor();
-  assert.match(await row('Bills').innerText(), /None to pay\./);
+  assert.match(await row('Bills').innerText(), /Reason: None to pay\./);
 
   await row('Bills').getByRole('button', { name: 'Expect once more' }).click();
   await dialog.getByRole('button', { name: 'Expect once more' }).click();
@@ -56,6 +56,15 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   const facts = await page.locator('dl.facts').last().innerText();
   assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
   assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
+  const months = await page.locator('.month h3').allInnerTexts();
+  const monthsMs = months.map((month) => Date.parse(`1 ${month}`));
+  assert.deepEqual(
+    monthsMs,
+    monthsMs.toSorted((one, other) => one - other),
+    'the calendar begins with the earliest month',
+  );
+  assert.match(await page.locator('.legend').innerText(), /✓\s*in time\s*not watched yet\s*7\s*nothing due$/);
+  assert.ok((await page.locator('.days li').count()) <= 93, 'the calendar has only its 90 days');
   assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
   assert.equal(await page.locator('.days li.bad').count(), 0, 'due times before the expectation was configured are not shown as missing');
   const history = page.locator('.panel', { has: page.getByRole('heading', { name: 'History' }) });

@@ -73,7 +73,7 @@ export function dueTable(
     ...(nameColumn ? [nameColumn] : []),
     due,
     { title: dueText('dueState'), cell: ({ all }) => states(all), className: 'narrow' },
-    { title: dueText('dueFiles'), cell: ({ all: [one, ...others] }) => others.length === 0 && fileList(one), className: 'whole' },
+    { title: text('details'), cell: ({ all: [one, ...others] }) => others.length === 0 && fileList(one), className: 'whole' },
   ];
   const single = actionsColumn(reload);
   const action: Column<Row> = {

@@ -202,24 +202,39 @@ const monthFormat = new Intl.DateTimeFormat(formatTag, { month: 'long', year: 'n
 const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZone: 'UTC' });
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });
 
-/** Shows the days of occurrences as months, with the state of each day. */
+/** Shows the days of occurrences as months, with the state of each day, and explains the signs. */
 function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
   const byDay = grouped(occurrences, dueDay);
   const days = [...byDay.keys()].sort();
   const months = new Set(days.map((day) => day.slice(0, 7)));
-  return make('div.months', ...[...months].reverse().map((month) => monthView(month, byDay)));
+  const shown = [...months].map((month) => monthView(month, byDay, days[0] as string, days.at(-1) as string));
+  return make('div', make('div.months', ...shown), legend(occurrences));
 }
 
-function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurrence[]>): HTMLElement {
+function legend(occurrences: readonly ToldOccurrence[]): HTMLElement {
+  const sign = (className: string, shown: string, words: string) =>
+    make('li', make('span', { className, ariaHidden: 'true' }, shown), words);
+  const states = worstFirst.filter((state) => occurrences.some((one) => one.state === state && one.watched !== false));
+  return make(
+    'ul.legend',
+    ...states.map((state) => sign(`sign ${stateKinds[state]}`, signs[state], dueText(`due_${state}`))),
+    occurrences.some(({ watched }) => watched === false) && sign('sign before', '', dueText('dueNotWatched')),
+    sign('sign', '7', dueText('dueFree')),
+  );
+}
+
+/** Shows a month. Days before the first and after the last due day are omitted. */
+function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurrence[]>, from: string, until: string): HTMLElement {
   const first = new Date(`${month}-01T00:00:00Z`);
   const count = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
   const weekdays = Array.from({ length: 7 }, (_, index) => weekdayFormat.format(Date.UTC(2024, 0, 1 + index)));
-  const days = Array.from({ length: count }, (_, index) => {
-    const day = `${month}-${String(index + 1).padStart(2, '0')}`;
-    return dayView(new Date(`${day}T00:00:00Z`), byDay.get(day) ?? []);
-  });
+  const dates = Array.from({ length: count }, (_, index) => `${month}-${String(index + 1).padStart(2, '0')}`);
+  const shown = dates
+    .filter((day) => day >= from && day <= until)
+    .map((day) => [new Date(`${day}T00:00:00Z`), byDay.get(day) ?? []] as const);
+  const days = shown.map(([day, all]) => dayView(day, all));
   const [begin] = days;
-  if (begin) begin.style.gridColumnStart = String(((first.getUTCDay() + 6) % 7) + 1);
+  if (begin) begin.style.gridColumnStart = String((((shown[0]?.[0].getUTCDay() ?? 0) + 6) % 7) + 1);
   return make(
     'section.month',
     make('h3', monthFormat.format(first)),

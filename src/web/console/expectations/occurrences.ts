@@ -76,7 +76,7 @@ export function fileList({ files, reason }: ToldOccurrence): Child {
     return make('li', make('a', { href }, datum(path)), make('span.hint', ' ', timeElement(time), `, ${sizeText(size)}`));
   });
   if (files.length > maxFiles) items.push(make('li.hint', text('moreFiles', { count: files.length - maxFiles })));
-  if (reason !== undefined) items.push(make('li.hint', clear(reason)));
+  if (reason !== undefined) items.push(make('li.hint', dueText('dueReason', { reason: clear(reason) })));
   return make('ul.plain-list', ...items);
 }
 
