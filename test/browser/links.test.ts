@@ -205,6 +205,33 @@ browserTest('a shared folder has a special icon, at once and on the next visit',
   await page.waitForURL('**/home/given/');
 });
 
+browserTest(
+  'after a download, the page of a link with a limit shows how many downloads are left, and then that the link has ended',
+  async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'out'));
+    writeFileSync(join(server.home, 'out/a.txt'), 'a');
+    for (const [path, name] of [
+      ['/out/a.txt', 'Download'],
+      ['/out', 'Download all as ZIP'],
+    ] as const) {
+      const link = await makeLink(server, { path, maximum_downloads: 2 });
+      const page = await openBrowser(t, { viewport: phone, expectedErrors: /410/ });
+      await page.goto(link.url);
+      await page.getByText('2 more downloads are possible').waitFor();
+      await page.locator('main time').first().waitFor();
+      for (const then of ['1 more download is possible', 'This link has ended']) {
+        const downloading = page.waitForEvent('download');
+        await page.getByRole('link', { name, exact: true }).click();
+        assert.equal(await (await downloading).failure(), null);
+        await page.getByText(then).waitFor();
+      }
+      await page.getByRole('link', { name, exact: true }).waitFor({ state: 'detached' });
+      await assertAccessible(page, 'a link that was just used up');
+    }
+  },
+);
+
 browserTest('a visitor who opens the page of a folder with pictures uses up no download', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));

@@ -18,7 +18,7 @@ export function aboutLink({ language }: PageContext, { link }: Visit, more: Html
 ${!isDrop && html`<p>${factsHtml([size, language.text('sender', { name: link.account.name })])}</p>`}
 ${link.name !== '' && html`<blockquote dir="auto">${link.name}</blockquote>`}
 ${more}
-<p class="hint">${factsHtml([until, left !== false && language.text('downloadsLeft', { count: left })])}</p>
+<p class="hint">${factsHtml([until, left !== false && html`<span data-left="${left}">${language.text('downloadsLeft', { count: left })}</span>`])}</p>
 </div>`;
 }
 

@@ -105,6 +105,14 @@ function startSpace(): void {
   });
 }
 
+/** On pages of links with a limit, shows how many downloads are left after each download. */
+function startDownloadsLeft(): void {
+  document.addEventListener('click', ({ target }) => {
+    if (!document.querySelector('[data-left]') || !(target instanceof Element && target.closest('main a, [role=menuitem]'))) return;
+    void loadSpace().then((part) => part?.showDownloadsLeft());
+  });
+}
+
 let underWay: AbortController | undefined;
 
 /** Shows the results on a search page, and stops the search of the previous page. */
@@ -197,6 +205,7 @@ if (document.getElementById('menu')) {
 startNotices();
 startKeyboard();
 startRowMenus();
+startDownloadsLeft();
 startQuestions();
 // After a logout, the browser must not keep anything that the account saw.
 document.querySelector('form[action$=logout]')?.addEventListener('submit', () => void forgetThumbnails());

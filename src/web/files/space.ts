@@ -1,7 +1,8 @@
 import { byId, make } from '../shared/dom.ts';
 import { sizeText } from '../shared/locale.ts';
-import { folderUrl, isAccountPage } from './navigation/folder.ts';
-import { requestDocument, scriptHeaders } from './server.ts';
+import { folderUrl, isAccountPage, shownPage } from './navigation/folder.ts';
+import { takeOver } from './navigation/folder-change.ts';
+import { fetchPage, requestDocument, scriptHeaders } from './server.ts';
 import { uploadText } from './uploads/upload-text.ts';
 
 /** The quota of the account, in bytes. */
@@ -41,6 +42,25 @@ export async function showNearlyFull(): Promise<void> {
   main.querySelector('.quota')?.remove();
   if (space && space.usedBytes >= nearlyFull * (space.usedBytes + space.availableBytes))
     main.querySelector('#members')?.before(make('div.quota', ...bar(space)));
+}
+
+/** Pauses in milliseconds before the page asks whether a download was counted. The request for the download can take a while. */
+const pausesMs = [500, 2000, 5000];
+
+/**
+ * After a download through a link with a limit, shows how many downloads are left, or that the link has ended. The page must not be loaded
+ * again, because that would cancel a download whose reply has not arrived.
+ */
+export async function showDownloadsLeft(): Promise<void> {
+  for (const pauseMs of pausesMs) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    const shown = document.querySelector<HTMLElement>('[data-left]');
+    if (!shown) return;
+    const reply = await fetchPage(shownPage());
+    if (reply.status === 410) return takeOver(reply);
+    const left = reply.page?.querySelector<HTMLElement>('[data-left]');
+    if (left && left.dataset.left !== shown.dataset.left) return shown.replaceWith(document.adoptNode(left));
+  }
 }
 
 function bar({ usedBytes, availableBytes }: Space): HTMLElement[] {

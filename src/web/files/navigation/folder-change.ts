@@ -145,7 +145,7 @@ function howItIs(): Left {
 }
 
 /** Replaces the content of this page with that of another. */
-function takeOver({ url, page }: PageReply): void {
+export function takeOver({ url, page }: PageReply): void {
   const fresh = page?.getElementById('main');
   if (!page || !fresh) return;
   changes++;
