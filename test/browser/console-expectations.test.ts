@@ -204,16 +204,22 @@ browserTest('the page of an expectation tells a simple schedule in words', async
   }
 });
 
-browserTest('on the overview, the number of expectations with missing files leads to the page of due files', async (t) => {
-  const { console } = await startConsole(t, { expectations: { bills: { every: '1h', path: '/bills' } } });
-  const page = await openBrowser(t, { expectedErrors: /401/ });
-  await page.route('**/api/overview', async (route) => {
-    const reply = await route.fetch();
-    await route.fulfill({ response: reply, json: { ...(await reply.json()), missing_files: 2 } });
-  });
-  await page.route('**/api/live', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' }));
-  await signIn(page, console.url, '#overview');
-  await page.getByRole('link', { name: '2 expectations with missing files' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Due files' }).waitFor();
-  await until('the row of the expectation is shown', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);
-});
+browserTest(
+  'on the overview, errors tell due times in the zone of the reader, and the number of missing files leads to the due files',
+  async (t) => {
+    const { console } = await startConsole(t, { expectations: { bills: { every: '1h', path: '/bills' } } });
+    const page = await openBrowser(t, { expectedErrors: /401/ });
+    await page.route('**/api/overview', async (route) => {
+      const reply = await route.fetch();
+      const message = 'The files of "Bills" that were due at 2026-11-29T02:00:00+09:00 are missing.';
+      const error = { kind: 'a', uuid: 'a', id: '40093', time: new Date(0).toISOString(), first: '', count: 1, node: 'a', message };
+      await route.fulfill({ response: reply, json: { ...(await reply.json()), missing_files: 2, errors: [error] } });
+    });
+    await page.route('**/api/live', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' }));
+    await signIn(page, console.url, '#overview');
+    await page.getByRole('link', { name: 'due at 28 Nov 2026, 17:00 are missing' }).waitFor();
+    await page.getByRole('link', { name: '2 expectations with missing files' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Due files' }).waitFor();
+    await until('the row of the expectation is shown', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);
+  },
+);

@@ -13,6 +13,12 @@ export function datum(text: string | number | undefined | null, className = ''):
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
+/** Shows the message of an event. Due times in the message are shown in the reader's time zone. */
+export function messageDatum(message: string): HTMLElement {
+  const local = (iso: string) => new Date(iso).toLocaleString(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
+  return datum(message.replace(/(?<=\b(?:due at|until) )\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)(?=[ ,]|\.$)/g, local));
+}
+
 /**
  * @param form `due`: date and time, without seconds if they are 0; `dueClock`: the same without the date; `age` and `ageInPhrase`: how long
  *   ago; by default date and time to the second

@@ -8,7 +8,7 @@ import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
-import { clear, datum, timeElement } from '../shown.ts';
+import { clear, datum, messageDatum, timeElement } from '../shown.ts';
 import { bodySource, tree } from '../values.ts';
 import { accountLink, clientAddress, conditionLink, eventTable, eventTime } from './event-table.ts';
 
@@ -30,7 +30,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       [text('eventTitle', { id: event.id }), clear(eventKind(event.id)?.name ?? '')].filter(Boolean).join(': '),
       replayButton(text('replay'), () => ({ events: [event.uuid] })),
     ),
-    make('p.lead', datum(event.message)),
+    make('p.lead', messageDatum(event.message)),
     panel(
       text('summary'),
       facts(

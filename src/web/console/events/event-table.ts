@@ -3,7 +3,7 @@ import { make } from '../../shared/dom.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { text } from '../language.ts';
 import { hashFor } from '../route.ts';
-import { clear, datum, timeElement } from '../shown.ts';
+import { clear, datum, messageDatum, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
 import { type QueryKey, withCondition } from './query.ts';
 
@@ -63,7 +63,7 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
         className: 'second-line one-line main-column',
         cell: (event) => {
           const href = hashFor('events', event.uuid, { at: eventTime(event) });
-          return make('a.row-link', { href, title: clear(event.message) }, datum(event.message));
+          return make('a.row-link', { href, title: clear(event.message) }, messageDatum(event.message));
         },
       },
       { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line one-line' },

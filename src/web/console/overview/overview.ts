@@ -17,7 +17,7 @@ import { listen } from '../live.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, facts, heading, incompleteLine, panel, type Stage, scrollToShown, shownAs, stateBadge } from '../section.ts';
-import { ageElement, ageInPhrase, clear, datum, numberText, timeElement } from '../shown.ts';
+import { ageElement, ageInPhrase, clear, datum, messageDatum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, renew } from '../table.ts';
 
 /** Shows the state of the installation and keeps it up to date. */
@@ -159,7 +159,7 @@ const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),
-    cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, datum(message)),
+    cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message)),
     className: 'whole',
   },
   { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
