@@ -103,3 +103,22 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
   const reasons = (await server.events()).filter(({ id }) => id === '40074').map(({ data }) => data.details);
   assert.equal(reasons.filter((reason) => reason === 'Not ours.').length, 2);
 });
+
+browserTest('the events of a refused file show the reason, and lead to the page of the account', async (t) => {
+  const inspector = await startInspector(t);
+  const { server, console } = await startConsole(t, {
+    inspections: { check: { type: 'http', url: inspector.url } },
+    group: { inspections: [['check']] },
+  });
+  await server.put('/home/virus.zip', 'bad');
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  await signIn(page, console.url, '#events?id=40071');
+  await page.getByRole('link', { name: 'The inspection "check" refused "/virus.zip". Not this file.' }).click();
+  const reason = page.locator('.facts div', { hasText: /^Reason\s*Not this file\.$/ });
+  await reason.waitFor();
+  await page.getByRole('link', { name: 'The upload of "/virus.zip" failed: An inspection refused the file.' }).click();
+  await page.getByRole('heading', { name: 'Event 40022: upload failed' }).waitFor();
+  await reason.waitFor();
+  await page.locator('.facts').getByRole('link', { name: 'alice' }).click();
+  await page.getByRole('heading', { level: 1, name: 'alice' }).waitFor();
+});

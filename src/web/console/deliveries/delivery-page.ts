@@ -3,7 +3,7 @@ import { make } from '../../shared/dom.ts';
 import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { namedEvent } from '../event-kinds.ts';
-import { accountLink, conditionLink } from '../events/event-table.ts';
+import { accountPageLink, conditionLink } from '../events/event-table.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
@@ -62,7 +62,7 @@ function eventFacts({ first_event, file }: OpenedDelivery): (readonly [string, H
   const everything = new URLSearchParams();
   return [
     [text('file'), file || typeof path !== 'string' ? undefined : conditionLink('path', path, everything)],
-    [text('account'), accountLink(first_event, everything)],
+    [text('account'), accountPageLink(first_event)],
   ];
 }
 

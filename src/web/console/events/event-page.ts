@@ -10,7 +10,7 @@ import { hashFor } from '../route.ts';
 import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { clear, datum, messageDatum, timeElement } from '../shown.ts';
 import { bodySource, tree } from '../values.ts';
-import { accountLink, clientAddress, conditionLink, eventTable, eventTime } from './event-table.ts';
+import { accountPageLink, clientAddress, conditionLink, eventReason, eventTable, eventTime } from './event-table.ts';
 
 /** The query to which a link on this page adds its value. It is empty, so that a click searches only for that value. */
 const everything = new URLSearchParams();
@@ -24,6 +24,8 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));
   ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
   const requestId = event.data.request_id;
+  // The event of the failed upload does not have the reason; the event of the refusal in the same request does.
+  const reason = eventReason(event) || (event.data.inspection ? request_events.map(eventReason).find(Boolean) : undefined) || '';
   main.append(
     wayTo('events'),
     heading(
@@ -36,7 +38,8 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       facts(
         [text('time'), timeElement(eventTime(event))],
         [text('event'), conditionLink('event', event.id, everything, namedEvent(event.id))],
-        [text('account'), accountLink(event, everything)],
+        [text('reason'), reason !== '' && datum(reason)],
+        [text('account'), accountPageLink(event)],
         [text('address'), conditionLink('address', clientAddress(event), everything)],
         [text('path'), typeof event.data.path === 'string' && conditionLink('path', event.data.path, everything)],
         [text('component'), datum(event.component.name || event.component.uuid)],

@@ -19,6 +19,11 @@ export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
+/** Returns why an inspection refused a file, because the message of the event does not have this reason; otherwise an empty text. */
+export function eventReason({ data, message }: EventView): string {
+  return typeof data.message === 'string' && !message.includes(data.message) ? data.message : '';
+}
+
 /** Shows a value of an event as a link that adds the value to a search. @param query the search */
 export function conditionLink(key: QueryKey, value: unknown, query: URLSearchParams, content?: HTMLElement): HTMLElement {
   if (typeof value !== 'string' || value === '') return datum('');
@@ -34,6 +39,14 @@ export function accountLink({ account, data }: EventView, query: URLSearchParams
   if (account.uuid === accounts.system) return make('span.hint', text('system'));
   if (account.uuid !== accounts.nobody) return conditionLink('account', account.name, query);
   return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));
+}
+
+/** Shows the account of an event as a link to its page. Without an account, it is a link to a search. */
+export function accountPageLink(event: EventView): HTMLElement {
+  const { account, data } = event;
+  const isPerson = typeof data.administrator !== 'string' && account.uuid !== accounts.system && account.uuid !== accounts.nobody;
+  if (!isPerson || account.name === '') return accountLink(event, new URLSearchParams());
+  return make('a', { href: hashFor('accounts', account.name) }, datum(account.name));
 }
 
 /** Returns the client's address; empty for events without a client, such as those of sessions that timed out. */
@@ -63,7 +76,11 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
         className: 'second-line one-line main-column',
         cell: (event) => {
           const href = hashFor('events', event.uuid, { at: eventTime(event) });
-          return make('a.row-link', { href, title: clear(event.message) }, messageDatum(event.message));
+          const reason = eventReason(event);
+          const whole = [event.message, reason].filter(Boolean).join(' ');
+          // A reason stands at the end of the message, where a single line would cut it.
+          const className = reason || event.data.details ? 'two-lines' : '';
+          return make('a.row-link', { href, title: clear(whole), className: `row-link ${className}` }, messageDatum(whole));
         },
       },
       { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line one-line' },
