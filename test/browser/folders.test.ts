@@ -208,6 +208,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByLabel('Search this folder').fill('nowhere');
     await page.keyboard.press('Enter');
     await page.getByText('No name below this folder').waitFor();
+    await page.getByText('Try a shorter part of the name.', { exact: true }).waitFor();
     if (javaScriptEnabled) await assertAccessible(page, 'a search that finds nothing');
   });
 }

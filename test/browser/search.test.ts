@@ -54,6 +54,7 @@ browserTest('a search result opens as a folder, a preview in its folder or a fil
   await page.getByRole('searchbox').fill('nothing');
   await page.keyboard.press('Enter');
   await page.getByText('No name below this folder contains this.').waitFor();
+  await page.getByText('or a folder further up').waitFor();
 });
 
 browserTest('search results are shown as they arrive; leaving the results ends the search', async (t) => {

@@ -68,6 +68,7 @@ test('search in a folder and all below it', async (t) => {
     assert.match(text, /One item was found\./);
     const none = await page('%22%3E%3Cscript%3E');
     assert.match(none, /No name below this folder/);
+    assert.match(none, /Try a shorter part of the name\.</, 'there is no folder further up');
     assert.ok(!none.includes('<script>'), 'the search text is shown as plain text');
   });
 

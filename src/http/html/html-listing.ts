@@ -188,7 +188,7 @@ ${memberActions(context, { mayDelete: model.mayDelete, triggers: [] })}
   if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
   const [before = '', after = ''] = page.split(marker);
   // The beginning of the page is sent immediately, while the search continues.
-  return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { after, text }), {
+  return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { ...asked, after }), {
     startsAfter: 1,
   });
 }
@@ -197,7 +197,7 @@ async function* foundChunks(
   context: PageContext,
   before: string,
   found: Search,
-  { after, text }: { after: string; text: string },
+  { after, text, top }: AskedSearch & { after: string },
 ): AsyncGenerator<string> {
   yield before;
   let count = 0;
@@ -205,14 +205,14 @@ async function* foundChunks(
     count += batch.length;
     yield batch.map((entry) => line(context, entry, text).text).join('');
   }
-  yield `</tbody></table>${searchEnd(context, count, found.isTruncated).text}${after}`;
+  yield `</tbody></table>${searchEnd(context, { count, top }, found.isTruncated).text}${after}`;
 }
 
-function searchEnd({ language }: PageContext, count: number, isTruncated: boolean): Html {
+function searchEnd({ language }: PageContext, { count, top }: { count: number; top: VirtualPath }, isTruncated: boolean): Html {
   const rest = isTruncated && html`<p class="notice">${language.text('searchTruncated')}</p>`;
   if (count > 0) return html`<p class="count" id="count">${language.text('found', { count })}</p>${rest}`;
   return html`<div class="empty closed" id="count">${icon('search')}<p class="lead">${language.text('nothingFound')}</p>
-<p class="hint">${language.text('nothingFoundHint')}</p></div>${rest}`;
+<p class="hint">${language.text(top === '/' ? 'nothingFoundAtTop' : 'nothingFoundHint')}</p></div>${rest}`;
 }
 
 function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modifiedMs }: FoundEntry, text: string): Html {

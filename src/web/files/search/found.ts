@@ -210,7 +210,9 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   else if (count > 0) end.append(make('p.count', foundText('found', { count })));
   else {
     const lead = make('p.lead', foundText('nothingFound'));
-    end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', foundText('nothingFoundHint'))));
+    const isTop = folderUrl() === '/home/' || shownPage().searchParams.get('scope') === 'everywhere';
+    const hint = foundText(isTop ? 'nothingFoundAtTop' : 'nothingFoundHint');
+    end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', hint)));
   }
   if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
