@@ -118,6 +118,7 @@ browserTest(
     await content.waitFor({ state: 'detached' });
     assert.equal(page.url(), `${server.url}/home/code/`, 'closing the preview goes back');
     await page.goto(`${server.url}/home/code/?preview=gone.js`);
+    await page.getByText(/gone\.js.*: The file or folder no longer exists\./).waitFor();
     await page.waitForURL(`${server.url}/home/code/`);
     await page.goto(`${server.url}/home/code/?preview=a.js`);
     await content.getByText('content of a.js').waitFor();

@@ -1,8 +1,9 @@
+import { nameInText } from '../../lib/display-name.ts';
 import { elementTime, growsOlder, showDate, showDateInPhrase, wholeTime } from '../shared/dates.ts';
 import { byId, make, makeButton } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
-import { startNotices } from '../shared/notices.ts';
+import { notice, startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
 import { createFolder, shareMember, startDelete, startMemberForm } from './actions/members.ts';
 import { offerTransfer, startDrag } from './actions/move.ts';
@@ -75,6 +76,7 @@ function openNamed(name: string): boolean {
   const row = shownRows().find((candidate) => rowName(candidate) === name);
   const isShown = row !== undefined && opensHere(row) && previewKind(row) !== 'audio';
   if (isShown) void open(row);
+  if (!allRows().some((there) => rowName(there) === name)) notice(nameInText(name) + text('colon') + text('gone'), 'error');
   return isShown;
 }
 
