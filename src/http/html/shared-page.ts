@@ -37,10 +37,10 @@ ${itemButton('confirm-revoke', language.text('revoke'))}`,
 function linkItem(exchange: Exchange, context: PageContext, grant: Grant) {
   const { language } = context;
   const { id, link, name, createdMs, expiresMs, downloads = 0, used } = grant;
-  const isDrop = link?.kind === 'drop';
-  const total = link?.maximumDownloads;
+  const [isDrop, total] = [link?.kind === 'drop', link?.maximumDownloads];
   const facts = [
     language.text(isDrop ? 'kindDrop' : 'kindDownload'),
+    total !== undefined && downloads >= total && html`<strong>${language.text('usedUp')}</strong>`,
     link?.passwordHash !== undefined && language.text('hasPassword'),
     !isDrop &&
       (total === undefined ? language.text('usedDownloads', { count: downloads }) : language.text('usedOf', { count: downloads, total })),
