@@ -58,10 +58,13 @@ browserTest(
     // Requests to different handlers are never grouped, even if none of them would differ.
     const same = { events: [{ id: '40017', uuid: 'a' }], delivery: 'd1-0', differences: [] };
     const request = { method: 'POST', url: receiver.url, headers: {}, body: '', is_truncated: false };
-    const results = ['crm', 'crm', 'other'].map((handler) => JSON.stringify({ handler, ...same, request: { handler, ...request } }));
+    const results = ['crm', 'crm', 'other'].map((handler, index) => {
+      const events = [{ id: index === 1 ? '40021' : '40017', uuid: 'a' }];
+      return JSON.stringify({ handler, ...same, events, request: { handler, ...request } });
+    });
     await page.route(/\/results$/, (route) => route.fulfill({ body: results.join('\n') }));
     await page.goto(dryRun);
-    await page.locator('.group', { hasText: 'as it was sent × 2 CRM' }).waitFor();
+    await page.locator('.group', { hasText: /as it was sent × 2 CRM\s*40017\s*40021/ }).waitFor();
     await page.locator('.group', { hasText: /as it was sent other/ }).waitFor();
     for (const [locale, words] of [
       ['de', '25 Anfragen an 1 Empfänger senden'],
@@ -93,6 +96,10 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   for (const name of ['never', 'neither']) await server.put(`/home/${name}.txt`, 'x');
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '#deliveries');
+  const [code, phrase] = [page.locator('td.reply'), page.locator('td.reply .phrase')];
+  assert.equal((await code.innerText()).trim(), '500');
+  await phrase.waitFor({ state: 'hidden' });
+  await page.getByLabel('Select all that are shown').waitFor();
   await page.getByLabel('Handler').selectOption('CRM');
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('button', { name: '1 hour', pressed: false }).click();
@@ -100,7 +107,7 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   await page.getByRole('button', { name: 'Replay all failed' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.locator('.facts', { hasText: /Handler\s*CRM\s*Since/ }).waitFor();
-  const neverSent = dialog.getByRole('checkbox', { name: 'Include those never sent: 2 (failed: 1)' });
+  const neverSent = dialog.getByRole('checkbox', { name: 'Besides the 1 that failed, also send 2 that were never sent' });
   await neverSent.waitFor();
   assert.equal(await neverSent.isChecked(), false);
   await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
@@ -112,4 +119,11 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();
   await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
   await until('only the failed delivery was sent again', async () => receiver.requests.length === 2);
+  await console.post('/api/handlers/crm/pause', {}, asOperator);
+  await server.put('/home/waits.txt', 'x');
+  await page.goto(`${console.url}/#overview`);
+  await page.locator('.problems a.warn', { hasText: '1 paused handler with waiting events' }).waitFor();
+  await page.goto(`${console.url}/#deliveries?outcome=discarded`);
+  await page.getByText('There are no such deliveries.').waitFor();
+  await page.getByLabel('Select all that are shown').waitFor({ state: 'hidden' });
 });

@@ -20,6 +20,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   const asked = withoutSpan(query);
   const { handlers } = await findHandlers(signal);
   const offer = () => {
+    element.hidden = table.size === 0;
     if (!replayChosen) return;
     replayChosen.hidden = chosen.size === 0;
     replayChosen.lastChild?.replaceWith(text('replayCount', { count: chosen.size }));

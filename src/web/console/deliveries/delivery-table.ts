@@ -78,6 +78,9 @@ function eventIds(events: DeliveryView['events']): HTMLElement {
 
 function lastReply({ attempts, details }: DeliveryView): HTMLElement {
   const last = attempts.at(-1);
-  if (last?.status !== undefined) return make('span', `${last.status} `, datum(last.reason ?? ''));
+  if (last?.status !== undefined) {
+    const reason = last.reason ?? '';
+    return make('span', { title: clear(`${last.status} ${reason}`) }, String(last.status), ' ', datum(reason, 'phrase'));
+  }
   return Object.assign(datum(last?.error ?? details), { title: clear(last?.error ?? details) });
 }

@@ -112,14 +112,21 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
   const more = make('details', make('summary', text('moreOfKind', { count: others.length })), rest);
   // Create the elements only when the list is opened, because there can be hundreds.
   more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map((result) => resultItem(result))));
-  return make('section.group', resultItem(first, results.length), others.length > 0 && more);
+  return make('section.group', resultItem(first, results), others.length > 0 && more);
 }
 
-/** Shows a result. @param count number of results of a group, if this one stands for all of them */
-function resultItem(result: ReplayResult, count = 1): HTMLElement {
+/** Shows a result. @param group the results of a group, if this one stands for all of them */
+function resultItem(result: ReplayResult, group: readonly ReplayResult[] = [result]): HTMLElement {
+  const count = group.length;
   const times = count > 1 ? [' ', make('b', `× ${numberText(count)}`)] : [];
   if ('skipped' in result) return article([badge(translate('outcome', 'skipped'), 'bad'), ...times], hint([result.skipped, result.reason]));
-  const about = [...times, ' ', datum(handlerName(result.handler)), ' ', idBadges(result.events)];
+  const about = [
+    ...times,
+    ' ',
+    datum(handlerName(result.handler)),
+    ' ',
+    idBadges(group.flatMap((one) => ('events' in one ? one.events : []))),
+  ];
   if ('outcome' in result) {
     const { outcome, status, details } = result;
     return article(
@@ -150,11 +157,11 @@ function comparison(differences: string[] | null): HTMLElement {
 }
 
 function idBadges(events: readonly { id: string }[]): HTMLElement {
-  const rest = events.length - maxIds;
+  const ids = [...new Set(events.map(({ id }) => id))];
   return make(
     'span.badges',
-    ...events.slice(0, maxIds).map(({ id }) => eventBadge(id)),
-    rest > 0 && make('span.hint', text('eventCount', { count: events.length })),
+    ...ids.slice(0, maxIds).map((id) => eventBadge(id)),
+    events.length > Math.min(ids.length, maxIds) && make('span.hint', text('eventCount', { count: events.length })),
   );
 }
 

@@ -189,13 +189,15 @@ function problemLinks({ handlers, methods, nodes, held_uploads, missing_files }:
   const counts = {
     problemStopped: [handlers.filter(({ state }) => state === 'stopped').length, hashFor('handlers')],
     problemFailing: [handlers.filter(({ state, is_failing }) => state === 'running' && is_failing).length, hashFor('handlers')],
+    problemPaused: [handlers.filter(({ state, waiting_events }) => state === 'paused' && waiting_events > 0).length, hashFor('handlers')],
     problemMethods: [down.length, hashFor('overview', '', { show: 'methods' })],
     problemNodes: [nodes.filter(({ phase }) => phase === 'gone').length, hashFor('overview', '', { show: 'nodes' })],
     problemHeld: [held_uploads ?? 0, hashFor('held')],
     problemMissing: [missing_files, hashFor('expectations')],
   } as const;
   return Object.entries(counts).flatMap(([name, [count, href]]) =>
-    count > 0 ? [make('a', { href }, text(name as keyof typeof counts, { count }))] : [],
+    // A pause is intended, so it is a warning.
+    count > 0 ? [make('a', { href, className: name === 'problemPaused' ? 'warn' : '' }, text(name as keyof typeof counts, { count }))] : [],
   );
 }
 
