@@ -15,6 +15,13 @@ browserTest(
     await signIn(page, console.url, '#events');
     const bar = page.getByRole('combobox', { name: 'Search' });
     const rows = page.locator('main tbody tr');
+    await bar.fill('event:delet');
+    await page.getByRole('option', { name: 'file removed', exact: false }).first().waitFor();
+    await rows.filter({ hasText: 'alice' }).first().waitFor();
+    await bar.fill('ali');
+    await page.getByRole('option', { name: 'account:alice' }).waitFor();
+    await bar.fill('virus');
+    await page.getByRole('option', { name: 'inspection failed' }).waitFor();
     await bar.fill('event:file up');
     await bar.fill('event:uploaded');
     await page.getByRole('option', { name: '40017' }).waitFor();

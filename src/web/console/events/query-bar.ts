@@ -208,22 +208,48 @@ function findOffers(word: string, seen: SeenValues): Offer[] {
     const offered = offeredKeys
       .filter((name) => name.startsWith(word))
       .map((name) => ({ inserted: `${name}:`, hint: translate('query', name) }));
-    const events = word.length < 2 ? [] : eventOffers('event', word);
-    return [...offered, ...events].slice(0, maxOffers);
+    if (word.length < 2) return offered.slice(0, maxOffers);
+    return [...offered, ...valueOffers('account', word, seen('account')), ...eventOffers('event', word)].slice(0, maxOffers);
   }
   if (key === 'event' || key === '-event') return eventOffers(key, value);
   const known: Partial<Record<string, Iterable<string>>> = { status: statusNames, group: groupNames() };
   const values = known[key] ?? (offeredKeys.some((name) => name === key) ? seen(key as QueryKey) : []);
-  return [...new Set(values)]
-    .filter((one) => one.toLowerCase().includes(value.toLowerCase()))
-    .slice(0, maxOffers)
-    .map((one) => ({ inserted: conditionText({ key: key as QueryKey, value: one }), hint: '' }));
+  return valueOffers(key as QueryKey, value, values);
 }
+
+function valueOffers(key: QueryKey, wanted: string, values: Iterable<string>): Offer[] {
+  return [...new Set(values)]
+    .filter((one) => one.toLowerCase().includes(wanted.toLowerCase()))
+    .slice(0, maxOffers)
+    .map((one) => ({ inserted: conditionText({ key, value: one }), hint: '' }));
+}
+
+/** Beginnings of words that people type, and parts of the names of the events that they look for. */
+const synonyms: Readonly<Record<string, readonly string[]>> = {
+  delet: ['remov', 'trash ended'],
+  eras: ['remov'],
+  login: ['authentication', 'credential'],
+  logon: ['authentication', 'credential', 'login'],
+  signin: ['authentication', 'credential', 'login'],
+  logout: ['logged out', 'session ended', 'timed out'],
+  logoff: ['logged out', 'session ended', 'timed out'],
+  signout: ['logged out', 'session ended', 'timed out'],
+  ban: ['address refused', 'suspended'],
+  block: ['address refused', 'suspended'],
+  virus: ['inspection', 'upload refused', 'upload held'],
+  malware: ['inspection', 'upload refused', 'upload held'],
+  quarantin: ['held'],
+  mov: ['renam'],
+  webhook: ['deliver'],
+};
 
 function eventOffers(key: 'event' | '-event', wanted: string): Offer[] {
   const words = wanted.toLowerCase();
+  const isTyped = (word: string) => words.length > 2 && (word.startsWith(words) || words.startsWith(word));
+  const meant = Object.entries(synonyms).flatMap(([word, parts]) => (isTyped(word) ? parts : []));
+  const isMeant = (name: string) => [words, ...meant].some((part) => name.includes(part));
   return eventKinds()
-    .filter(({ id, name }) => id.startsWith(words) || name.toLowerCase().includes(words))
+    .filter(({ id, name }) => id.startsWith(words) || isMeant(name.toLowerCase()))
     .slice(0, maxOffers)
     .map(({ id, name }) => ({ inserted: `${key}:${id}`, hint: name }));
 }
