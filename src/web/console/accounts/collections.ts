@@ -80,6 +80,7 @@ export const collections: readonly Collection[] = [
       // The name is in lower case, and can be that of an administrator, so it is not a link to an account.
       { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
+      { title: text('reason'), cell: banReason },
       time('expires'),
     ],
     label: ({ id }) => id,
@@ -128,6 +129,14 @@ export const collections: readonly Collection[] = [
     isRevoked: true,
   },
 ];
+
+/** Returns the reason of a ban, as a link to the failures. Events have no networks, so the ban of a network has no link. */
+function banReason({ address, account: name }: Item): HTMLElement {
+  const words = text(address ? 'banOfAddress' : 'banOfName');
+  const sought = address ? { address: String(address) } : { text: String(name ?? '') };
+  if (String(address || name).includes('/')) return make('span', words);
+  return make('a', { href: hashFor('events', '', { ...sought, status: 'failure' }) }, words);
+}
 
 function linkKind({ link, has_password }: Item): string {
   return `${translate('link', String(link))}${has_password ? text('withPassword') : ''}`;
