@@ -69,6 +69,7 @@ browserTest('a question precedes the deletion of more than 100 items, also if th
   await page.getByLabel('Select all').check();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete these 101 items?' });
+  await dialog.locator('button:focus', { hasText: 'Cancel' }).waitFor();
   await dialog.getByText('You can restore them from the trash.').waitFor();
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Moved 101 items to the trash').waitFor();

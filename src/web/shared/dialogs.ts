@@ -110,7 +110,9 @@ export function ask(model: DialogModel): Promise<string> {
     });
     dialog.showModal();
     if (model.isRunning) begin('');
-    (model.focus ?? buttons.find(({ value }) => value === model.focusOn))?.focus();
+    // The browser gives the focus to a list of names that scrolls. Enter would do nothing there.
+    const focusOn = model.focusOn ?? (document.activeElement?.matches('.names, .doomed') ? 'cancel' : undefined);
+    (model.focus ?? buttons.find(({ value }) => value === focusOn))?.focus();
     if (!(model.focus instanceof HTMLInputElement)) return;
     if (model.selectedLength === undefined) model.focus.select();
     else model.focus.setSelectionRange(0, model.selectedLength);
