@@ -84,7 +84,7 @@ browserTest('no section offers a viewer a control that changes something; an ope
   const expected = new Map(views.map(([hash]) => [hash, [] as string[]]));
   expected
     .set('#events', ['Pause', 'Search', ...presets, ''])
-    .set('#deliveries', ['Search'])
+    .set('#deliveries', [...presets, 'Search'])
     .set('#deliveries/d-1', ['Copy as cURL'])
     .set('#configuration', ['Refresh', ''])
     .set('#accounts', ['Search', 'Accounts', ...tables])
