@@ -17,7 +17,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
 
   await page.getByRole('button', { name: 'Actions for c.bin' }).click();
   await menu.waitFor();
-  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Copy', 'Share', 'Rename', 'Move', 'Select', 'Delete']);
+  assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Share', 'Rename', 'Copy', 'Move', 'Select', 'Delete']);
   assert.deepEqual(await page.evaluate<[boolean, boolean]>(inSight), [true, true]);
   await assertAccessible(page, 'the menu of a row');
   assert.equal(await focused(), 'Download');

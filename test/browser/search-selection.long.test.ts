@@ -40,7 +40,7 @@ browserTest('search results in several folders are deleted together, and one Und
   await bar.waitFor({ state: 'hidden' });
   assert.deepEqual(files.map(exists), [false, false, true, true]);
   await page.getByText('Moved 2 items to the trash').locator('..').getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('2 changes were undone.').waitFor();
+  await page.getByText('Restored 2 items').waitFor();
   await page.getByText('4 items were found.').waitFor();
   assert.deepEqual(files.map(exists), [true, true, true, true]);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browserTest, login, openBrowser } from '../support/browser.ts';
+import { browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
 browserTest('Control+A selects all; keys or clicks with Shift select a range; typed letters focus a name that they begin', async (t) => {
@@ -91,4 +91,16 @@ browserTest('after a reload of a filtered folder no box is ticked, although brow
   await page.getByRole('button', { name: 'Actions for apple' }).waitFor();
   assert.equal(await page.locator('tbody :checked').count(), 0);
   assert.equal(await page.locator('#actions').isVisible(), false);
+});
+
+browserTest('the question before many items are deleted has the focus on Cancel, not on the list that scrolls', async (t) => {
+  const server = await startServer(t);
+  for (let number = 1; number <= 8; number++) writeFileSync(join(server.home, `${number}.bin`), '');
+  const page = await openFolder(t, server);
+  await page.getByLabel('Select all').check();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog', { name: 'Delete these 8 items?' }).locator('button:focus', { hasText: 'Cancel' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.equal(readdirSync(server.home).length, 8);
 });

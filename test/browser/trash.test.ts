@@ -21,7 +21,7 @@ browserTest('deleted items are restored by Undo or by Ctrl+Z; an item that is no
   };
   await remove('A folder', 'two ü');
   await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('2 changes were undone.').waitFor();
+  await page.getByText('Restored 2 items').waitFor();
   assert.equal(readFileSync(join(server.home, 'A folder/inside'), 'utf8'), 'inside');
   assert.equal(readFileSync(join(server.home, 'two ü'), 'utf8'), 'two ü');
   await page.getByRole('link', { name: 'two ü' }).waitFor();
@@ -106,7 +106,7 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
   await until('the restored item is no longer listed', async () => (await rows.count()) === 2);
   assert.ok(existsSync(join(server.home, 'three.bin')));
   await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('One change was undone.').waitFor();
+  await page.getByText('Moved three.bin to the trash').waitFor();
   await rows.filter({ hasText: 'three.bin' }).waitFor();
   assert.equal(existsSync(join(server.home, 'three.bin')), false);
 });
@@ -137,7 +137,7 @@ browserTest(
     const content = (name: string) => readFileSync(join(server.home, 'in ü', name), 'utf8');
     assert.deepEqual(['free.txt', 'taken.txt', 'taken (2).txt'].map(content), ['old', 'new', 'old']);
     await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('2 changes were undone.').waitFor();
+    await page.getByText('Moved 2 items to the trash').waitFor();
     await page.getByLabel('Select taken (2).txt').waitFor();
     assert.deepEqual(readdirSync(join(server.home, 'in ü')), ['taken.txt']);
   },

@@ -26,7 +26,7 @@ browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; i
   await undo.hover();
   await assertAccessible(page, 'a message with Undo');
   await undo.click();
-  await page.getByText('3 changes were undone.').waitFor();
+  await page.getByText('Restored 3 items').waitFor();
   await page.getByRole('link', { name: 'a.bin' }).waitFor();
   assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'a.bin', 'b.bin', 'c.bin', 'd.bin']);
   assert.deepEqual(readdirSync(inHome('Sub')), ['x']);
@@ -39,7 +39,7 @@ browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; i
   rmSync(inHome('Target/b.bin'));
   writeFileSync(inHome('c.bin'), 'new');
   await page.keyboard.press('Control+z');
-  await page.getByText('One change was undone.').waitFor();
+  await page.getByText('Restored d.bin').waitFor();
   const [problem] = await page.getByText(/^That did not work: /).allInnerTexts();
   assert.match(problem ?? '', /a\.bin: it was changed since.*b\.bin: it was changed since.*c\.bin: The name is taken/);
   assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'c.bin', 'd.bin']);
@@ -55,6 +55,7 @@ browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; i
   };
   await rename('d.bin', 'ä #%.bin');
   await page.keyboard.press('Control+z');
+  await page.getByText('Renamed ä #%.bin to d.bin').waitFor();
   await page.locator('a:focus', { hasText: 'd.bin' }).waitFor();
   assert.equal(readFileSync(inHome('d.bin'), 'utf8'), 'd.bin');
   await rename('d.bin', 'e.bin');

@@ -49,7 +49,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.getByText('Moved a.txt to the trash').waitFor();
   await look('deletion');
   await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('One change was undone.').waitFor();
+  await page.getByText('Restored a.txt').waitFor();
   await page.getByLabel('Select a.txt').check();
   await page.getByRole('link', { name: 'a.txt' }).click();
   await page.locator('dialog pre').waitFor();

@@ -273,7 +273,6 @@ function startListing(isFound = false): void {
   startMemberForm();
   if (may('create-folder') && !isFound)
     byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact joined'));
-  if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
   if (may('share')) {
     addAction({
       label: text('share'),
@@ -283,6 +282,7 @@ function startListing(isFound = false): void {
     });
     void markShared(false);
   }
+  if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
   if (may('rename')) {
     startDrag();
     void startRename().then((isOffered) => isOffered && offerTransfer('move'));

@@ -25,7 +25,7 @@ export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
   isRenameOffered = await canMove();
   if (!isRenameOffered || !bar.isConnected) return false;
-  addAction({ label: text('rename'), icon: 'rename', run: renameOne, isForOne: true });
+  addAction({ label: text('rename'), icon: 'rename', run: renameOne, isForOne: true }, 'copy');
   document.addEventListener('keydown', onKey);
   return true;
 }

@@ -48,12 +48,12 @@ export async function undoLast(): Promise<void> {
   if ('deleted' in change) return restore(change);
   if ('restored' in change) return deleteAgain(change);
   const { members, problems } = await unchanged(change);
-  let done = 0;
+  let message = '';
   const { newName } = change;
   const [only] = members;
   if (newName !== undefined && only) {
     const problem = await renameMember({ ...only, name: newName }, only.name);
-    if (problem === undefined) done = 1;
+    if (problem === undefined) message = text('renamed', { old: messageName(newName), name: messageName(only.name) });
     else problems.push(messageName(newName) + text('colon') + problem);
   } else if (members.length > 0) {
     const works = [...byFolder(members)].map(([folder, group]) => ({
@@ -61,7 +61,7 @@ export async function undoLast(): Promise<void> {
       members: group.map((member) => ({ ...member, folder: change.to })),
     }));
     const outcome = await runAtOnce(text('undo'), works);
-    done = outcome.done.length;
+    let done = outcome.done.length;
     if (outcome.isStopped) {
       // The reply does not say what happened to the member in progress, so the folder is requested.
       const left = (await unchanged({ ...change, members })).members.length;
@@ -69,26 +69,27 @@ export async function undoLast(): Promise<void> {
       notice(text('stopped', { count: left }));
     }
     problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
+    message = countText('restored', outcome.done[0] ?? only, done);
   }
-  await tellUndone(done, problems, only && done > 0 ? only.name : undefined);
+  await tellUndone(message, problems, message === '' ? undefined : only?.name);
 }
 
-/** Shows the result, and refreshes the rows. @param focusOn name of the row to focus */
-async function tellUndone(done: number, problems: readonly string[], focusOn?: string): Promise<void> {
-  if (done > 0) notice(text('undone', { count: done }));
+/** Shows the result, and refreshes the rows. @param message empty if nothing was undone @param focusOn name of the row to focus */
+async function tellUndone(message: string, problems: readonly string[], focusOn?: string): Promise<void> {
+  if (message !== '') notice(message);
   noticeProblems(problems);
   await refreshRows(focusOn);
 }
 
 async function deleteAgain({ restored }: Restoration): Promise<void> {
   const { done, problems, isLost } = await runAtOnce(text('undo'), [{ command: { command: 'delete' }, members: restored }]);
-  await tellUndone(done.length, isLost ? [...problems, text('noConnection')] : problems);
+  await tellUndone(countText('trashed', done[0], done.length), isLost ? [...problems, text('noConnection')] : problems);
 }
 
 /** Restores the deleted members. If the trash contains several items with the same path, it restores the latest one. */
 async function restore({ deleted }: Deletion): Promise<void> {
   const trash = await listTrash();
-  if (typeof trash === 'string') return tellUndone(0, [trash]);
+  if (typeof trash === 'string') return tellUndone('', [trash]);
   const latest = new Map(trash.toReversed().map(({ path, id }) => [path, id]));
   const problems: string[] = [];
   const members: Placed[] = [];
@@ -99,7 +100,12 @@ async function restore({ deleted }: Deletion): Promise<void> {
   }
   const outcome = members.length > 0 ? await runAtOnce(text('undo'), [{ command: { command: 'restore' }, members }]) : undefined;
   problems.push(...(outcome?.problems ?? []), ...(outcome?.isLost ? [text('noConnection')] : []));
-  await tellUndone(outcome?.done.length ?? 0, problems, deleted[0]?.name);
+  const done = outcome?.done ?? [];
+  await tellUndone(countText('restored', done[0], done.length), problems, deleted[0]?.name);
+}
+
+function countText(message: 'restored' | 'trashed', first: Placed | undefined, count: number): string {
+  return first && count > 0 ? text(message, { count, name: messageName(first.shownName ?? first.name) }) : '';
 }
 
 /** Returns the members that have not changed since the move or renaming. Members that others changed must not be touched. */

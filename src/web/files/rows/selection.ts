@@ -206,12 +206,17 @@ export function clearSelection(): void {
   selectOnly([]);
 }
 
-/** Adds an action. It becomes a button for the selected members, and an item in the menu of each row. */
-export function addAction(action: MemberAction): void {
-  actions.push(action);
+/**
+ * Adds an action. It becomes a button for the selected members, and an item in the menu of each row.
+ *
+ * @param before icon of the action that comes after it; without such an action, it becomes the last one
+ */
+export function addAction(action: MemberAction, before?: IconName): void {
+  const at = actions.findIndex((other) => other.icon === before);
+  actions.splice(at < 0 ? actions.length : at, 0, action);
   const button = makeButton(action.label, action.icon, () => action.run(selectedRows()), `compact to-${action.icon}`);
   if (action.isForOne) forOne.push(button);
-  byId('actions').insertBefore(button, byId('actions').querySelector('.danger, .trigger, .quiet'));
+  byId('actions').insertBefore(button, byId('actions').querySelector(at < 0 ? '.danger, .trigger, .quiet' : `.to-${before}`));
   updateSelection();
 }
 

@@ -83,12 +83,15 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   startListing();
   // In a folder, the filter places the rows. This list has no filter.
   whenRowsChange(() => showOnly(undefined));
-  addAction({
-    label: foundText('showInFolder'),
-    icon: 'up',
-    run: ([row]) => void (row && showFolder(new URL(rowMember(row).folder, location.href))),
-    isForOne: true,
-  });
+  addAction(
+    {
+      label: foundText('showInFolder'),
+      icon: 'up',
+      run: ([row]) => void (row && showFolder(new URL(rowMember(row).folder, location.href))),
+      isForOne: true,
+    },
+    'copy',
+  );
   if (!may('read')) byId('actions').querySelector('[value=download-members]')?.remove();
   // An archive is requested from the folder of the selected results.
   byId('members').addEventListener(
