@@ -34,6 +34,10 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   await page.getByText('Excused.').waitFor();
   await row('Bills').getByText('excused', { exact: true }).waitFor();
   assert.match(await row('Bills').innerText(), /Reason: None to pay\./);
+  await page.setViewportSize({ width: 375, height: 800 });
+  for (const link of [row('Bills').getByRole('link').first(), row('Orders').getByRole('link', { name: '/orders.csv' })])
+    assert.ok(((await link.boundingBox())?.height ?? 0) >= 24, 'a link is high enough for a finger');
+  await page.setViewportSize({ width: 1280, height: 720 });
 
   await row('Bills').getByRole('button', { name: 'Expect once more' }).click();
   await dialog.getByRole('button', { name: 'Expect once more' }).click();
@@ -118,6 +122,7 @@ browserTest('an expectation that fails again and again has one row, which unfold
   await dialog.getByLabel('Reason').fill('The sender moved.');
   await dialog.getByRole('heading', { name: `Excuse ${count - 1} missing files?` }).waitFor();
   await dialog.getByRole('button', { name: 'Excuse all' }).click();
+  await page.getByText(`${count - 1} files excused.`).waitFor();
   await open.waitFor({ state: 'hidden' });
   const excused = (await server.events()).filter(({ id }) => Number(id) === eventIds.expectationExcused);
   assert.equal(new Set(excused.map(({ data }) => data.due)).size, count, 'each due time has its event');

@@ -39,7 +39,10 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await row('wrong').getByRole('button', { name: 'Discard' }).click();
   await page.getByLabel('Reason, for the events').fill('Not ours.');
   await page.locator('dialog').getByRole('button', { name: 'Discard' }).click();
-  await page.getByText('No upload is held.').waitFor();
+  const none = page.getByText('No upload is held.');
+  await none.waitFor();
+  const [hint, told] = [await page.locator('main .panel > .hint').first().boundingBox(), await none.boundingBox()];
+  assert.ok(hint && told && told.y >= hint.y + hint.height, 'the hint has its own line');
   assert.equal((await server.events()).find(({ id }) => id === '40074')?.data.details, 'Not ours.');
   await server.put('/home/third', 'odd');
   await page.getByRole('button', { name: 'Refresh' }).click();

@@ -119,7 +119,7 @@ browserTest('the overview shows a running upload with its progress until it ends
   await row.waitFor({ state: 'detached' });
 });
 
-browserTest('problems are shown on top of the overview, each with a link; without problems nothing is shown there', async (t) => {
+browserTest('problems are shown on top of the overview, each with a link; without problems, all is well', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const to = (path: string, more: object) => ({ type: 'http', url: `${receiver.url}/${path}`, target: '40017', ...more });
   const event_handlers = { crm: to('crm', { fail_after_errors: 1 }), books: to('books', { fail_after_errors: 0 }) };
@@ -129,9 +129,12 @@ browserTest('problems are shown on top of the overview, each with a link; withou
   const strip = page.locator('.problems');
   await page.getByRole('heading', { name: 'Transfers under way' }).waitFor();
   assert.equal(await strip.isVisible(), false);
+  const fine = page.getByText('All is well.');
+  await fine.waitFor();
   await server.put('/home/a.txt', 'x');
   await receiver.received(2);
   await strip.getByRole('link', { name: '1 handler stopped' }).waitFor();
+  assert.equal(await fine.isVisible(), false);
   await page.locator('main tr', { hasText: 'books' }).getByText('failing, 1 of 1 in 1 h').waitFor();
   await page.setViewportSize({ width: 1280, height: 800 });
   for (const [what, count] of [

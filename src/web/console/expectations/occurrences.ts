@@ -164,7 +164,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
       isStopped = true;
     },
   });
-  if (count > 0) notice(dueText('excuseDone'));
+  if (count > 0) notice(dueText('excuseDone', { count }));
   return count > 0;
 }
 
@@ -179,7 +179,7 @@ async function excuse(one: ToldOccurrence): Promise<boolean> {
   const content = [subject(one), field(dueText('excuseReason'), reason), make('p.hint', dueText('excuseEffect'))];
   const send = () => sendExcuse(one, reason.value.trim());
   const isDone = await confirm(dueText('excuseQuestion'), content, { label: dueText('excuse'), kind: 'primary' }, send);
-  if (isDone) notice(dueText('excuseDone'));
+  if (isDone) notice(dueText('excuseDone', { count: 1 }));
   return isDone;
 }
 

@@ -201,12 +201,14 @@ function problemLinks({ handlers, methods, nodes, held_uploads, missing_files }:
   );
 }
 
-/** Builds a strip that lists current problems. `show` hides it if there are none. */
+/** Builds a strip that lists current problems. If there are none, `show` hides it and says so. */
 function problemStrip() {
   const list = make('ul');
   const strip = make('section.problems', { hidden: true }, make('h2', text('problems')), list);
+  const fine = make('p.fine', { hidden: true }, badge(text('allIsWell'), 'good'));
   const show = (overview: Overview) => {
     const links = problemLinks(overview);
+    fine.hidden = links.length > 0 || overview.incomplete !== '';
     strip.hidden = links.length === 0;
     const told = links.map((link) => `${link.textContent} ${link.getAttribute('href')}`).join();
     // Write only changed text, because screen readers announce each change.
@@ -214,7 +216,7 @@ function problemStrip() {
     list.dataset.told = told;
     list.replaceChildren(...links.map((link) => make('li', link)));
   };
-  return { element: make('div', { role: 'status' }, strip), show };
+  return { element: make('div', { role: 'status' }, strip, fine), show };
 }
 
 interface Series {
