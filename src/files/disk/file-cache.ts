@@ -39,7 +39,7 @@ const restMs = 2000;
  */
 const trustedTypes: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0xf2f52010, 0xca451a4e]);
 
-interface Kept extends KeptFile {
+interface CachedFile extends KeptFile {
   readonly path: string;
   readonly folderPath: string;
   /** Device number of the file system. */
@@ -59,7 +59,7 @@ export class FileCache {
   #limitBytes: number;
   #takenBytes = 0;
   /** Files by real path, in the order of eviction. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, CachedFile>();
   /** Folders whose real path was verified in this turn of the event loop. */
   readonly #inPlace = new Set<string>();
 
@@ -125,7 +125,7 @@ export class FileCache {
     this.#makeRoom(takesBytes);
     const entry = toEntry(basename(path), stats);
     const identity = { path, folderPath: dirname(path), dev: stats.dev, changedMs: stats.ctimeMs };
-    const kept: Kept = { content, entry, ...identity, takesBytes, isUsed: false };
+    const kept: CachedFile = { content, entry, ...identity, takesBytes, isUsed: false };
     this.#kept.set(path, kept);
     this.#takenBytes += takesBytes;
     return kept;
@@ -133,7 +133,7 @@ export class FileCache {
 
   // The folder is checked before the file. If a symbolic link replaces the folder after that, lstat(2) still shows whether the file is the
   // same.
-  #isSame(roots: RealRoots, { path, folderPath, entry, dev, changedMs }: Kept): boolean {
+  #isSame(roots: RealRoots, { path, folderPath, entry, dev, changedMs }: CachedFile): boolean {
     try {
       if (!this.#isInPlace(roots, folderPath)) return false;
       const { ctimeMs, mtimeMs, size, ino, dev: nowDev } = lstatSync(path);
@@ -166,7 +166,7 @@ export class FileCache {
     }
   }
 
-  #remove(kept: Kept): void {
+  #remove(kept: CachedFile): void {
     this.#kept.delete(kept.path);
     this.#takenBytes -= kept.takesBytes;
   }

@@ -27,7 +27,7 @@ import { type Entry, toEntry } from '../entry.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
 import type { HiddenContent, Leave } from '../inspections/holding.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
-import { type Kept, whileKept } from '../trash/trash.ts';
+import { type KeptReplaced, whileKept } from '../trash/trash.ts';
 import { EarlySync } from './early-sync.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
@@ -296,7 +296,7 @@ export class FileWriter implements RandomWriter {
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
     // `before` may be outdated when `put` runs, because the quota and the trash may need time before that.
     let mayHaveChanged = reservation !== unlimited;
-    const put = (kept: Kept | undefined) => () => {
+    const put = (kept: KeptReplaced | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
       verify?.(this.#currentEntry());
       if (leave) temporary = `${leave.recheck(entry.name)}/${this.#temporaryName}`;
@@ -318,7 +318,7 @@ export class FileWriter implements RandomWriter {
       const prepared = isReplacement && mayReplace() ? await keep?.(parent, entry.name, before) : undefined;
       mayHaveChanged ||= prepared !== undefined;
       const replacedBytes = isReplacement ? before.size : 0;
-      const commit = (kept: Kept | undefined) => reservation.commit(entry.sizeBytes, kept ? 0 : replacedBytes, put(kept));
+      const commit = (kept: KeptReplaced | undefined) => reservation.commit(entry.sizeBytes, kept ? 0 : replacedBytes, put(kept));
       const kept = prepared && (await whileKept(prepared, commit));
       const { freed } = kept ?? (await commit(undefined));
       this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
@@ -393,7 +393,7 @@ interface Put {
   entry: Entry;
   freed: Promise<void> | undefined;
   isReplacement: boolean;
-  kept: Kept | undefined;
+  kept: KeptReplaced | undefined;
 }
 
 /** Thrown while a quota reservation is committed, if the name is taken. So the reservation does not count the bytes of the file. */

@@ -20,7 +20,7 @@ import {
   unnamedCopy,
 } from '../inspections/moves.ts';
 import { neededRights } from '../needed-rights.ts';
-import { type Kept, keepReplaced } from '../trash/trash.ts';
+import { type KeptReplaced, keepReplaced } from '../trash/trash.ts';
 import { removeAll, type SetAside, setAside } from './folder-remover.ts';
 import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
@@ -66,7 +66,7 @@ interface Put {
   replaced: 'file' | 'folder' | undefined;
   aside?: SetAside;
   freed?: Promise<void> | undefined;
-  kept?: Kept | undefined;
+  kept?: KeptReplaced | undefined;
 }
 
 /** The kind of the entry that a move replaced. */

@@ -78,7 +78,7 @@ export async function measureSize(
 }
 
 /** A file or folder that is kept in the trash because it is about to be replaced. The caller ends this with `settle` or `undo`. */
-export interface Kept {
+export interface KeptReplaced {
   /** Puts the file or folder into the trash. Called just before it is replaced. */
   take(): void;
   /** Takes the file or folder out of the trash again. If it was moved there, moves it back to its place. */
@@ -92,7 +92,7 @@ export interface Kept {
  *
  * @param mustGo whether a file is moved away before the replacement, as a folder always is
  */
-export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept | undefined>;
+export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<KeptReplaced | undefined>;
 
 /**
  * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link (or is copied, if no link can be
@@ -102,7 +102,7 @@ export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?
  */
 export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | undefined {
   if (!hasTrash(paths)) return undefined;
-  const prepare = async (parent: OpenedFolder, name: string, existing: Stats, mustGo: boolean): Promise<Kept> => {
+  const prepare = async (parent: OpenedFolder, name: string, existing: Stats, mustGo: boolean): Promise<KeptReplaced> => {
     const { roots } = paths.mounts;
     const opened = `${parent.realPath}/${name}`;
     const isFolder = existing.isDirectory();
@@ -198,7 +198,10 @@ export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Pro
  * Replaces a file whose old content is kept in the trash. If the quota has no room for both, the file is replaced, and the old content is
  * not kept.
  */
-export async function whileKept<T>(kept: Kept, put: (kept: Kept | undefined) => Promise<T>): Promise<T & { kept: Kept | undefined }> {
+export async function whileKept<T>(
+  kept: KeptReplaced,
+  put: (kept: KeptReplaced | undefined) => Promise<T>,
+): Promise<T & { kept: KeptReplaced | undefined }> {
   try {
     return { ...(await put(kept)), kept };
   } catch (error) {
