@@ -145,19 +145,26 @@ function allPages(): string[] {
   return [...pages, ...within('docs/design'), ...within('docs/spec'), 'CONTRIBUTING.md', 'CHANGELOG.md'];
 }
 
-/** Returns lines that are too wide although they can be broken: rows of tables, pictures and outputs of a tour cannot. */
-function wideLines(page: string): string[] {
+/** Returns the lines of a page with their places, and with the line that opened the block of code which contains them. */
+function placedLines(page: string): { line: string; place: string; fence: string | undefined }[] {
   let fence: string | undefined;
-  let isGenerated = page.startsWith('docs/reference/');
   return read(page)
     .split('\n')
-    .flatMap((line, index) => {
+    .map((line, index) => {
       if (/^ *```/.test(line)) fence = fence === undefined ? line : undefined;
-      if (/^<!-- \S+:start/.test(line)) isGenerated = true;
-      if (/^<!-- \S+:end/.test(line)) isGenerated = page.startsWith('docs/reference/');
-      const isPrinted = fence === '```console' && !/^[$>] /.test(line);
-      return line.length <= 120 || isPrinted || (isGenerated && /^(\||!\[)/.test(line)) ? [] : [`${page}:${index + 1}`];
+      return { line, place: `${page}:${index + 1}`, fence };
     });
+}
+
+/** Returns lines that are too wide although they can be broken: rows of tables, pictures and outputs of a tour cannot. */
+function wideLines(page: string): string[] {
+  let isGenerated = page.startsWith('docs/reference/');
+  return placedLines(page).flatMap(({ line, place, fence }) => {
+    if (/^<!-- \S+:start/.test(line)) isGenerated = true;
+    if (/^<!-- \S+:end/.test(line)) isGenerated = page.startsWith('docs/reference/');
+    const isPrinted = fence === '```console' && !/^[$>] /.test(line);
+    return line.length <= 120 || isPrinted || (isGenerated && /^(\||!\[)/.test(line)) ? [] : [place];
+  });
 }
 
 test('lines of the documentation are at most 120 characters wide', () => {
@@ -165,16 +172,14 @@ test('lines of the documentation are at most 120 characters wide', () => {
 });
 
 test('rows of tables in the documentation are not broken over two lines', () => {
-  const brokenRows = (page: string) => {
-    let isPrinted = false;
-    return read(page)
-      .split('\n')
-      .flatMap((line, index) => {
-        if (/^ *```/.test(line)) isPrinted = !isPrinted;
-        return !isPrinted && line.startsWith('|') && !line.endsWith('|') ? [`${page}:${index + 1}`] : [];
-      });
-  };
-  assert.deepEqual(allPages().flatMap(brokenRows), []);
+  const rows = allPages()
+    .flatMap(placedLines)
+    .filter(({ line, fence }) => fence === undefined && line.startsWith('|'));
+  assert.ok(rows.length > 0);
+  assert.deepEqual(
+    rows.filter(({ line }) => !line.endsWith('|')).map(({ place }) => place),
+    [],
+  );
 });
 
 test('the README stays small and leads to every page; CONTRIBUTING leads to the pages about the design', () => {

@@ -241,30 +241,31 @@ export class Expectation {
   // early file of the next occurrence.
   #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
-    const fit = one.arrivals.filter(({ isFit }) => isFit).length;
-    return fit < (timeMs <= one.graceEndsMs && !this.isReopened(one) ? maximum : minimum);
+    return fitting(one).length < (timeMs <= one.graceEndsMs && !this.isReopened(one) ? maximum : minimum);
   }
 
   /** The time at which the last needed file arrived; undefined while files are missing. */
-  arrivalMs({ arrivals }: Occurrence): number | undefined {
-    return arrivals.filter(({ isFit }) => isFit)[this.options.count.minimum - 1]?.timeMs;
+  arrivalMs(occurrence: Occurrence): number | undefined {
+    return fitting(occurrence)[this.options.count.minimum - 1]?.timeMs;
   }
 
   /** Whether more fitting files arrived than are expected. */
-  hasTooMany({ arrivals }: Occurrence): boolean {
-    return arrivals.filter(({ isFit }) => isFit).length > this.options.count.maximum;
+  hasTooMany(occurrence: Occurrence): boolean {
+    return fitting(occurrence).length > this.options.count.maximum;
   }
 
   /** The state of an occurrence at a given time, and the reason. */
-  judge({ arrivals, graceEndsMs, excuse }: Occurrence, nowMs: number): { state: OccurrenceState; reason?: string } {
+  judge(occurrence: Occurrence, nowMs: number): { state: OccurrenceState; reason?: string } {
+    const { arrivals, graceEndsMs, excuse } = occurrence;
     const { minimum, maximum } = this.options.count;
-    const fit = arrivals.filter(({ isFit }) => isFit);
-    const isEnough = fit.length >= minimum && fit.length <= maximum;
+    const fit = fitting(occurrence);
+    const hasTooMany = this.hasTooMany(occurrence);
+    const isEnough = fit.length >= minimum && !hasTooMany;
     const isInTime = isEnough && (fit[minimum - 1] as Arrival).timeMs <= graceEndsMs;
     if (isInTime) return { state: 'met' };
     if (excuse !== undefined) return { state: 'excused', reason: excuse };
     if (isEnough) return { state: 'late' };
-    if (fit.length > maximum) return { state: 'malformed', reason: `${fit.length} files came; at most ${maximum} are expected` };
+    if (hasTooMany) return { state: 'malformed', reason: `${fit.length} files came; at most ${maximum} are expected` };
     if (nowMs <= graceEndsMs) return { state: 'waiting' };
     if (arrivals.length === 0) return { state: 'missing' };
     const wrong = arrivals.length - fit.length;
@@ -291,4 +292,9 @@ export class Expectation {
       ...this.judge(occurrence, nowMs),
     };
   }
+}
+
+/** Returns the files of an occurrence that have the expected size and metadata, in the order of their arrival. */
+function fitting({ arrivals }: Occurrence): Arrival[] {
+  return arrivals.filter(({ isFit }) => isFit);
 }
