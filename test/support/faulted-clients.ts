@@ -95,7 +95,7 @@ abstract class FaultedClient {
       const half = body.length >> 1;
       if (half > 0) await request.write(body.subarray(0, half));
       if (half > 0) await sleep(5);
-      return request.end(half > 0 ? body.subarray(half) : undefined);
+      return request.end(body.length > 0 ? body.subarray(half) : undefined);
     };
     const reply = await Promise.race([sent(), request.done, sleep(patienceMs, undefined, { ref: false })]);
     request.cut();
