@@ -1,5 +1,5 @@
 // Builds three files. The same sources always give the same bytes.
-// - dist/svc.mjs: one executable file that needs only Node.js. At its end are the licences of everything in it
+// - dist/svc.mjs: one executable file that needs only Node.js. It ends with the licences of everything in it
 // - dist/svc.mjs.map: its source map, for `node --enable-source-maps`
 // - dist/sbom.json: the list of the packages in it (CycloneDX)
 //   node scripts/build.mjs [--quiet] [--out FOLDER]

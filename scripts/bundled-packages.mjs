@@ -45,8 +45,8 @@ export function licencesOf(packages, { version }) {
 }
 
 /**
- * Returns the licences as a comment for the end of the bundle. The comment is ASCII, because Node.js needs more time and memory for any
- * other script.
+ * Returns the licences as a comment for the end of the bundle. The comment is ASCII, because a single other character in a script makes
+ * Node.js need more time and memory for the whole script.
  */
 export function licenceComment(licences) {
   const text = licences.replaceAll('*/', '* /');

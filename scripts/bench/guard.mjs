@@ -1,7 +1,7 @@
-// Checks whether requests cost more CPU than before. Continuous integration runs it, so that no change makes svc slower unnoticed. It
-// compares this build with the build of the commit in baseline.json, which is fetched if the clone does not have it. Short rounds of a few
-// workloads alternate between the two builds, so that the machine and other programs have little influence. If a workload costs too much,
-// it is measured once more before the check fails.
+// Checks whether requests cost more CPU than before. Continuous integration runs this check, so that a change that makes svc slower is
+// noticed. It compares this build with the build of the commit in baseline.json. If the clone lacks that commit, git fetches it. Short
+// rounds of a few workloads alternate between the two builds, so that the machine and other programs have little influence. If a workload
+// costs too much, it is measured once more before the check fails.
 //   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
 //   --against uses another commit as the baseline, to find the change that costs more; --smoke compares this build with itself;
 //   --write makes HEAD the baseline

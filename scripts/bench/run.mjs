@@ -1,7 +1,7 @@
 // `npm run bench`: measures svc and the other servers that are installed (support/peers.mjs), alternating in one run, and prints a table
 // for each part. A part (parts/) defines its files, its workloads, the servers that run them, and how it gets its figures.
 //   node scripts/bench/run.mjs [PART…] [--only TEXT] [--rounds N] [--against COMMIT] [--node NODE]… [--binary] [--smoke] [--write]
-//   without a part, all parts run; --only selects the parts whose name contains TEXT or, if there are none, the workloads;
+//   without a part, all parts run; --only selects the parts whose name contains TEXT or, if there are none, the workloads with such a name;
 //   --against measures the build of a commit in the same rounds; --binary measures the binary with Node.js inside;
 //   --node adds an interpreter for `memory`;
 //   --smoke only checks that everything works; --write puts the table of each part that was measured completely into

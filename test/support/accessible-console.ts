@@ -5,7 +5,7 @@ import { signIn, startConsole } from './console.ts';
 import { answerHostile, views } from './console-replies.ts';
 
 /**
- * Fills the console with hostile names, opens its views, dialogs and answers, and checks each with axe-core.
+ * Fills the console with hostile names. Opens its views and dialogs, and the answers of its forms, and checks each of them with axe-core.
  *
  * @param width width of the window in CSS pixels
  */

@@ -19,7 +19,7 @@ const config = {
 
 export type ColorScheme = 'light' | 'dark';
 
-/** Opens the pages and dialogs of an account, and checks each of them with axe-core. @param width width of the window in CSS pixels */
+/** Opens the pages and dialogs of an account, and checks each of them with axe-core. @param width of the window, in CSS pixels */
 export async function assertPagesAccessible(t: TestContext, colorScheme: ColorScheme, width: number): Promise<void> {
   const server = await startServer(t, config);
   mkdirSync(join(server.home, 'A folder'));

@@ -14,7 +14,7 @@ export function smoke(args: string[]): Promise<{ code: number | null; output: st
 /**
  * Declares a test for each part.
  *
- * @param parts for each part, the rows that every machine which runs the long tests can measure; the first figure of a row is that of svc
+ * @param parts for each part, the table rows in which svc must have a figure, because every machine that runs the long tests can measure them
  */
 export function testParts(parts: Readonly<Record<string, readonly string[]>>): void {
   for (const [part, workloads] of Object.entries(parts))

@@ -33,7 +33,7 @@ async function press(page: Page, name: string, within: Page | Locator = page): P
  * Does everything without a mouse: login, upload, new folder, rename, move, delete, sort, colours, logout.
  *
  * @param server a server with an empty home folder
- * @param page page of a browser. Its console reports 409 once, because a name is taken
+ * @param page a page of a browser. The browser's console reports 409 once, because a name is taken
  */
 export async function workByKeyboard(page: Page, server: TestServer): Promise<void> {
   mkdirSync(join(server.home, 'Folder'));

@@ -111,8 +111,8 @@ abstract class FaultedClient {
     try {
       const reply = await this.ask(method, target, headers, body);
       if (reply.status < 300 || isUnsynced(reply)) return 'done';
-      // Possible are, for example, 401 if the account cannot be looked up, 412 if a file has the new name of a MOVE, and 500 if a disk
-      // fails before the change is made. (If it fails afterwards, `isUnsynced` is true.)
+      // Examples: 401 if the account cannot be looked up, 412 if a file has the new name of a MOVE, 500 if a disk fails before the change
+      // is made. (If the disk fails after the change, `isUnsynced` is true.)
       assert.ok([401, 412, 423, 429, 500, 503].includes(reply.status), `${method} ${target}: ${reply.status} ${reply.text}`);
       await sleep(30);
       return 'refused';

@@ -51,7 +51,7 @@ export function assertRefusal(error: unknown): void {
   assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
 }
 
-// Much cheaper to create than fast-check's own strings of this kind. They include lone surrogates.
+// These code points, which include lone surrogates, are much cheaper to create than fast-check's own strings of this kind.
 const codePoint = fc.oneof(fc.nat(0x7f), fc.nat(0x7ff), fc.nat(0x10ffff));
 
 /** Returns damaged forms of the texts `seeds`: cut, repeated, spliced with others, or with inserted characters. */

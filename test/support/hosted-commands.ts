@@ -24,8 +24,8 @@ let otherOutput = '';
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command of `svc` in a process that the tests share, because most commands take less time than the loading of the program. They
- * run one after the other. As in its own process, a command does not end while something that it opened is still open.
+ * Runs a command of `svc` in a process that the tests share, because most commands take less time than the loading of the program. The
+ * commands run one after the other. As in its own process, a command does not end while something that it opened is still open.
  */
 export function runHosted(command: HostedCommand): Promise<Ended> {
   const ended = before.then(() => ask(command));

@@ -37,7 +37,7 @@ export async function told(server: Pick<TestServer, 'events'>, ...ids: number[])
 
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** Covers every operation and status of links in the API description. */
+/** Gets, for each operation on links, a reply with every status that the API description names. */
 export async function linkOperations(send: Exercise, asDenied: Exercise, asBanned: Exercise): Promise<void> {
   const all = '/home/__svc__/links';
   const one = `${all}/{id}`;

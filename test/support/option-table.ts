@@ -37,7 +37,7 @@ function grants(right: string, wrong: string): [string[], string[]] {
   ];
 }
 
-/** Every option: its section, valid values in both forms, and invalid values. */
+/** Every option: its section, its name, valid values (some also as a string), and invalid values. The values are YAML. */
 export const options: [string, string, string[], string[]][] = [
   ['server', 'uuid', ['abc', 'cc5c804d-0a3c'], ['a/b', '"a|b"', '5', '""']],
   ['server', 'name', ['x'], ['[]', '5']],

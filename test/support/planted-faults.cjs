@@ -58,8 +58,7 @@ fs.fsyncSync = (fd) => {
   if (isPlanted(fd)) throw eio('fsync');
   fsyncSync(fd);
 };
-// In a folder with a member `planted-slow`, the disk is slow with the content of uploads, when it is synced and when it is closed and
-// freed.
+// In a folder with a member `planted-slow`, the disk takes 700 ms to sync or close a file with the content of an upload.
 const isSlow = (fd) => {
   const [path] = fs.readlinkSync(`/proc/self/fd/${fd}`).split(' (deleted)');
   return /\.(?:part|kept)$/.test(path) && fs.existsSync(join(dirname(path), 'planted-slow'));

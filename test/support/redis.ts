@@ -163,10 +163,13 @@ async function viaCli(folder: string, args: string[], line: string): Promise<str
   return output;
 }
 
-/** Time in milliseconds within which the connections of a test to Redis notice a change, because they check every half second. */
+/**
+ * Time in milliseconds that the nodes of a test wait for each other after Redis lost data. Each node checks Redis every half second, so it
+ * notices the loss within this time.
+ */
 const settleMs = 700;
 
-/** Opens a link to a Redis, which is closed with the test. @param settleMs time that nodes wait for each other after a loss */
+/** Opens a link to a Redis. The link is closed at the end of the test. */
 export async function linkTo(t: Ending, url: string, options: Partial<RedisLinkOptions> = {}): Promise<RedisLink> {
   learnFromText(url, 'a test of Redis');
   const link = new RedisLink({ url, prefix: 'svc', clock: systemClock, log: silentLog, settleMs, ...options });

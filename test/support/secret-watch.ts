@@ -59,7 +59,8 @@ function watched(t: Ending): Watched {
 }
 
 /**
- * Makes a test fail at its end. If a hook throws, later hooks do not run and cannot release their resources. So this hook is the last one.
+ * Makes a test fail at its end, by a hook that throws. The hook is registered last, because hooks after it do not run, and so could not
+ * release their resources.
  */
 export function failAtEnd(t: Ending, fault: unknown): void {
   t.after(() => {
@@ -121,7 +122,7 @@ function filesBelow(folder: string): string[] {
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return filesBelow(path);
-    // The service writes no names that are not UTF-8.
+    // The service writes only names in UTF-8, so a test created this one.
     if (!entry.isFile() || entry.name.includes('\ufffd')) return [];
     const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
     return size > 0 && (size <= maxBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];

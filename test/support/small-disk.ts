@@ -26,8 +26,9 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
 }
 
 /**
- * Creates a home folder with a folder `d` that cannot be removed completely. If the test runs as root, a disk is mounted in `d`, because a
- * file mode does not stop root. Call this before the server starts, so that this is undone after the server has stopped.
+ * Creates a home folder with a folder `d` that cannot be removed completely. A member `held` of `d` is a mounted disk if the test runs as
+ * root, because a file mode does not stop root. Otherwise `held` is a read-only folder. Call this function before the server starts, so
+ * that the home folder is removed after the server has stopped.
  *
  * @returns undefined if it cannot be created; in that case the test is skipped
  */

@@ -9,7 +9,7 @@ export interface Tampering {
   beforeKexinit?: readonly Buffer[];
   /** Plain packets that are inserted before the side's NEWKEYS. */
   beforeNewkeys?: readonly Buffer[];
-  /** Number of bytes that are deleted directly after the NEWKEYS. There, the encrypted packets begin. */
+  /** Number of bytes that are deleted directly after the NEWKEYS, where the encrypted packets begin. */
   deletedBytes?: number;
 }
 

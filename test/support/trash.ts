@@ -38,7 +38,7 @@ export async function trashKeeper(t: TestContext) {
   };
 }
 
-/** Covers every operation and status of the trash in the API description. */
+/** Gets, for each operation on the trash, a reply with every status that the API description names. */
 export async function trashOperations(main: Client, send: Exercise, asBanned: Exercise): Promise<void> {
   const all = '/home/__svc__/trash';
   const [one, restore] = [`${all}/{id}`, `${all}/{id}/restore`];

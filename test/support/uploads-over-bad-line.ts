@@ -99,7 +99,11 @@ export class UploadsOverBadLines {
     this.#happened.push(...happened);
   }
 
-  /** Asserts that each upload has its events, and no more of them than its requests allow. @returns the number of faults of each kind */
+  /**
+   * Asserts that each upload has events of its beginning and its end, but not more than its requests explain.
+   *
+   * @returns the number of faults of each kind
+   */
   async assertToldOnce(): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const { id, data } of await this.#server.events()) {

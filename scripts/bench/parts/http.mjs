@@ -82,7 +82,7 @@ export default function http(bench) {
       ),
     },
     archive: {
-      // 256 MiB in large files, photos, and many small files.
+      // Large files, photos and many small files, 256 MiB in total.
       fill() {
         fillFolder(join(home, 'zip/large'), 2, gibibyte / 16);
         fillFolder(join(home, 'zip/photos'), 96, gibibyte / 1024);

@@ -76,7 +76,8 @@ export function empty(...folders) {
 }
 
 /**
- * Writes files of the same size. All servers know the extension of these files; rclone opens files with unknown ones, to find their type.
+ * Writes files of the same size. All servers know the extension of these files, because rclone opens a file with an unknown extension to
+ * find its type.
  */
 export function fillFolder(folder, count, bytes = 0) {
   mkdirSync(folder, { recursive: true });

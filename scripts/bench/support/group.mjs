@@ -42,7 +42,7 @@ export class Group {
   }
 
   /**
-   * Starts servers, if they do not run yet: those in `some`, and all peers with the scheme. With `ability`, only those that have it.
+   * Starts servers, if they do not run yet: those in `some`, and all peers with the scheme. With `ability`, servers that lack it are left out.
    *
    * @returns the servers that are installed
    */

@@ -40,7 +40,7 @@ function sshKey(folder, name) {
   return path;
 }
 
-/** Returns the path of the only user's key, which all servers of a run accept. */
+/** Returns the path of the client's SSH key, which all SSH servers of a run accept. */
 export const userKey = (place) => sshKey(place.shared, 'id_bench');
 const hostKey = (place) => sshKey(place.folder, 'host_key');
 
