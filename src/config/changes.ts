@@ -12,7 +12,7 @@ const serverOptionsOfNode = ['uuid', 'name', 'data_folder_path'];
 const serviceOptionsOfNode = ['address', 'port'];
 
 /**
- * Returns a hash that identifies a configuration. Ignores the node's UUID, name, data folder and addresses.
+ * Returns a hash that identifies a configuration. Options that may differ between nodes do not change the hash.
  *
  * @returns 12 digits of a SHA-256 (hex)
  */
@@ -46,7 +46,7 @@ export function changesBetween(before: Config, after: Config): string[] {
 
 export interface MaskedChange {
   path: string;
-  /** Values before and after the change; undefined if there is none. */
+  /** Values before and after the change; undefined if the configuration does not contain the option. */
   old?: unknown;
   new?: unknown;
 }
@@ -121,7 +121,10 @@ function findReferences(value: unknown, path: readonly string[]): string[][] {
   return Object.entries(value).flatMap(([name, member]) => findReferences(member, [...path, name]));
 }
 
-/** Masks the value of an option, given by its path in the configuration file. If the loaded option has a different structure, the whole option is masked. */
+/**
+ * Masks the value at a path of the configuration file. If the loaded option has a different structure than the file, the whole option is
+ * masked.
+ */
 function hide(masked: Record<string, unknown>, path: readonly string[]): void {
   let holder = masked;
   for (const [index, name] of path.entries()) {

@@ -34,7 +34,7 @@ interface LintOptions {
   isFolderShared?: boolean;
   /**
    * Whether accounts files are also checked, which takes a second for 100,000 accounts. The start of the service does not need this check,
-   * because it reads the files anyway.
+   * because the service reads the files anyway.
    */
   readsAccounts?: boolean;
 }
@@ -85,7 +85,7 @@ export function lintConfig(
   return findings.sort(byPosition);
 }
 
-/** Maximum number of findings that suggest the nearest name. Each suggestion compares a name with all known names. */
+/** Maximum number of findings that suggest the nearest name. A suggestion takes long, because it compares a name with all known names. */
 const maxHints = 50;
 
 /**
@@ -173,7 +173,7 @@ function checkFolders(config: Config, report: Report): void {
   }
 }
 
-/** For this time in milliseconds, the result for an unchanged file is reused. A check can take long, and clients can request it often. */
+/** Time in milliseconds for which the result for an unchanged file is reused. A check can take long, and clients can request it often. */
 const holdsForMs = 2000;
 
 /**
@@ -213,7 +213,7 @@ export type CheckOptions = Omit<LintOptions, 'removed'>;
  * `lintConfig`.
  *
  * @param file path, or `-` for stdin
- * @throws ServiceError `bad-request` if it cannot be read
+ * @throws ServiceError `bad-request` if the file cannot be read
  */
 export function checkConfigFile(file: string, env: Environment, options: CheckOptions = {}): Checked {
   let source: Source;
@@ -260,7 +260,7 @@ export async function requireConfigFile(options: { file?: string | undefined; cw
 /**
  * Finds and loads the configuration for a command that starts no services and does not know how many nodes there are.
  *
- * @throws ServiceError `bad-request` if there is none or it cannot be read; ConfigError if it has errors
+ * @throws ServiceError `bad-request` if there is no file, or if the file cannot be read; ConfigError if the configuration has errors
  */
 export async function loadConfig(options: { file?: string | undefined; cwd: string; env: Environment }): Promise<LoadedConfig> {
   return loadConfigFile(await requireConfigFile(options), options.env, { isFolderShared: true }).loaded;

@@ -60,7 +60,7 @@ export function isSecret([section, entry, ...options]: readonly string[]): boole
   return options.some((name) => secretName.test(name) && !/_path$|_password_change$/.test(name));
 }
 
-/** Redacts every URL in a text like `redactedUrl`, and also the fragment after `#`. */
+/** Redacts every URL in a text, as `redactedUrl` does for one URL. Also redacts the fragments after `#`. */
 function maskedUrls(text: string): string {
   return text.replace(/(:\/\/)[^\s/?#"'<>]*@/g, '$1').replace(/(:\/\/[^\s?#"'<>]*)([?#])[^\s"'<>]*/g, '$1$2…');
 }

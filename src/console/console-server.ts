@@ -45,8 +45,8 @@ export type ConsoleDependencies = Pick<ConsoleService, 'sources' | 'samples' | '
 };
 
 /**
- * The listening side of one `console` service, with its sessions. A reload keeps it if `keepsListening` returns true, and otherwise
- * replaces it.
+ * The listening side of one `console` service, with its sessions. A reload keeps this object if `keepsListening` returns true. Otherwise,
+ * the reload creates a new object.
  */
 export class ConsoleServer {
   readonly #passwords: PasswordVerifier;

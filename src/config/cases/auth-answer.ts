@@ -1,7 +1,7 @@
 import { type Account, AccountError, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 
-/** The outcome of an authentication method's answer. `--json` prints it with these member names. */
+/** The answer of an authentication method, and its effect on the login. `--json` prints the members with these names. */
 export interface AuthAnswer {
   outcome: AuthResult['outcome'];
   reason: string;
@@ -16,8 +16,7 @@ export interface AuthAnswer {
 /**
  * Describes the answer of a method: its outcome, and the effective account.
  *
- * @param groups all groups by UUID; undefined if there is no configuration. In that case, the account is described as the method returned
- * it
+ * @param groups all groups by UUID; undefined if there is no configuration, so that the account keeps the options that the method returned
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

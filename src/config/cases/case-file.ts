@@ -95,7 +95,7 @@ const wholeFile = z.strictObject({
 });
 const anyCases = z.array(z.union([requestCase, eventCase, replyCase]));
 
-/** The schema for editors. `readCases` does not use it, but parses each case separately, so that an error names its case. */
+/** The schema for editors. `readCases` parses each case separately instead, so that an error message names the faulty case. */
 export const casesSchema = z.union([anyCases, wholeFile.extend({ cases: anyCases })]);
 
 const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;

@@ -32,7 +32,7 @@ const overwriting = (end: 'source' | 'destination') =>
     isUsual: true,
   }) as const;
 
-/** The operations of each method on a file. Explanations list the methods in this order. */
+/** The operations of each HTTP method on a file. Explanations list the methods in this order. */
 const ofFiles: Readonly<Record<string, RequestOperations>> = {
   OPTIONS: {},
   GET: { source: 'readFile' },
@@ -55,7 +55,7 @@ const ofFolders: Readonly<Record<string, RequestOperations>> = {
   MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a folder', anyOf: neededRights.deleteFolder } },
 };
 
-/** Returns the operations of each method on the URL of a file or folder, for explanations. */
+/** Returns the operations of each HTTP method on the URL of a file or folder. */
 function requestOperations(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
   return isFolder ? ofFolders : ofFiles;
 }
@@ -119,7 +119,7 @@ function findSshService(config: Config, wanted: string | undefined): [string, Ss
 function withChain(config: Config, { authentications: order }: SshServiceOptions): Config {
   const all = methodsInForce(config.authentications);
   const ordered = order === null ? all : order.flatMap((uuid) => all.filter(([candidate]) => candidate === uuid));
-  // A login over SSH always names an account.
+  // A login over SSH always names an account, so no anonymous method is asked.
   const chain = ordered.filter(([, { enabled, type }]) => enabled && type !== 'anonymous');
   if (chain.length === 0) throw new Refused('method', 'unauthorized', 'the service has no enabled authentication method for logins');
   return { ...config, authentications: Object.fromEntries(chain) };
@@ -283,7 +283,7 @@ function parseSftpTarget(path: string): Target {
 }
 
 /**
- * Parses the path of a URL. Reserved URLs are not refused here, but after the account was found, as in the service.
+ * Parses the path of a URL. Reserved URLs are refused later: like the service, `follow` finds the account first.
  *
  * @throws Refused if `path` is not the URL path of a file or folder
  */

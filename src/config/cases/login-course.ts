@@ -2,7 +2,7 @@ import type { CredentialKind, RequiredCredentials } from '../../accounts/credent
 import { isOffered, methodsOffered, sufficiency } from '../../ssh/required-credentials.ts';
 import type { LoginReport } from '../report-shapes.ts';
 
-/** The answer about one credential: the group of its account and what that group requires, or the reason why it is not accepted. */
+/** The answer about one credential. If it is refused: the reason. Otherwise: the group of the account, and what this group requires. */
 export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };
 
 /**

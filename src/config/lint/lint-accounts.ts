@@ -64,7 +64,7 @@ class EarlierRules {
     else index.set(key, [{ order, matches }]);
   }
 
-  /** Finds the first rule that alone matches everything that an expression matches. @returns its index */
+  /** Finds the first single rule that matches everything that an expression matches. @returns the index of the rule */
   #firstThatCovers(expression: string): number | undefined {
     const equal = this.#orders.get(normalised(expression));
     const orders = equal === undefined ? [] : [equal];

@@ -41,7 +41,7 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
   }
 }
 
-/** Reports a path at which the expected account may not create a file. Checks only accounts of the configuration. */
+/** Reports an expected path at which the account may not create a file. Checks only accounts of the configuration. */
 function lintWritable(config: Config, options: ExpectationOptions, nowMs: number, tell: (message: string) => void): void {
   const { account = '' } = options;
   const configuration = Object.hasOwn(config.accounts, account) ? config.accounts[account] : undefined;

@@ -48,8 +48,8 @@ function makePlace(path: string[], own: Holder, group: Holder | undefined): Plac
 }
 
 /**
- * Returns the indexes of the permission lists that contain a keyword. Full control does not count, because it does not show that this very
- * right is wanted.
+ * Returns the indexes of the permission lists that contain a keyword. A list with only `allow-full-control` does not count, because nobody
+ * asked for this right in particular.
  */
 function listsWith({ own }: Place, keyword: string): number[] {
   const lists = own.permissions ? [own.permissions.general, ...own.permissions.rules.map(({ permissions }) => permissions)] : [];

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Whether the name of a header suggests that its value is a secret. (A masked configuration hides the values of all headers.) */
+/** Whether the name of a header suggests that its value is a secret. */
 export function isCredentialHeader(name: string): boolean {
   return /auth|api-?key|token|secret|cookie|password/i.test(name);
 }

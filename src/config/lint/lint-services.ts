@@ -87,7 +87,7 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 /**
  * Finds host keys that are unusable or never offered to a client, and algorithms that are not in the list `secure`.
  *
- * @param options.isRunning whether the running server does the check. It may no longer be able to read keys that it read as root at its start
+ * @param options.isRunning whether the running server does the check. If it was root at its start, it may no longer be able to read the keys
  * @param options.isFolderShared whether nodes share the data folder, and thus the host keys that are created there
  */
 export function lintSsh(

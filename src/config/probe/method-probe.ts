@@ -113,7 +113,7 @@ function orderedChain(all: [string, AuthenticationOptions][], order: string[] | 
  * Asks the methods one after the other until one accepts or rejects.
  *
  * @returns one report for each method that was asked
- * @throws the signal's reason if it aborts
+ * @throws the reason of the signal when the signal is aborted
  */
 export async function probe(target: Target, credentials: Credentials, signal?: AbortSignal): Promise<MethodReport[]> {
   const [first] = target.chain;

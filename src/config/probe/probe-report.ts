@@ -23,7 +23,7 @@ export interface ProbedLogin {
  * Asks the methods about credentials that a client presents one after the other.
  *
  * @param presented at least one set of credentials
- * @throws the signal's reason if it aborts
+ * @throws the reason of the signal when the signal is aborted
  */
 export async function probeLogin(target: Target, presented: readonly Credentials[], signal?: AbortSignal): Promise<ProbedLogin> {
   const asked: MethodReport[][] = [];

@@ -104,7 +104,7 @@ export interface Examined {
   config: Config | undefined;
   /** Problems that the schema found, and problems with variables, sorted by their position in the file. */
   findings: Finding[];
-  /** Paths that were removed from `config` because they are not valid, or whose variables could not be replaced. */
+  /** Paths of invalid options, which `config` does not contain, and paths of texts whose variables could not be replaced. */
   removed: PropertyKey[][];
 }
 

@@ -109,7 +109,7 @@ class Walk {
   }
 }
 
-/** Returns the names of options in a path, without the section and, except in `server`, without the key of the entry (such as a UUID). */
+/** Returns the names of options in a path. Leaves out the section and, outside `server`, also the key of the entry (such as a UUID). */
 function optionPath(path: readonly string[]): readonly string[] {
   return path.slice(path[0] === 'server' ? 1 : 2);
 }

@@ -194,7 +194,7 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   // When a browser reconnects, this header is newer than the position in the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // A live tail without a position starts at the end of the journal that `findEnd` last found. If this call fails, that is an earlier end.
+  // A live tail without a position starts at the last end of the journal that `findEnd` found. If this call fails, an earlier call found it.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);
@@ -228,7 +228,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** For each event, the latest piece that begins with it. Clients that follow the same events get this piece, too. */
+/** For each event, the latest piece that begins with this event. Clients that follow the same events get the same piece. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {

@@ -35,7 +35,7 @@ export async function listOccurrences(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.expectations().history(pathPart(c, 'uuid'), days));
 }
 
-/** Answers `POST /api/expectations/{uuid}/excuse`: an administrator gives a reason for which missing files of an occurrence are excused. */
+/** Answers `POST /api/expectations/{uuid}/excuse`: an administrator excuses the missing files of an occurrence, and gives a reason. */
 export function excuseOccurrence(c: ConsoleContext): Promise<Response> {
   return decide(c, 'expectation-excuse', 'reason', (watch, ...order) => watch.excuse(...order));
 }

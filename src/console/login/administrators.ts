@@ -41,8 +41,8 @@ export class Administrators {
   }
 
   /**
-   * Returns the administrator whose name and password these are. An unknown name takes as much work as a wrong password, so that the time
-   * of the reply does not reveal which names exist.
+   * Returns the administrator with this name and password; undefined if they are wrong. An unknown name takes as much work as a wrong
+   * password, so that the time of the reply does not reveal which names exist.
    *
    * @param turn the address of the client, and whether the same credentials were recently accepted from it
    * @throws ServiceError `unavailable` if too many checks are waiting

@@ -1,4 +1,4 @@
-// Starts Swagger UI with this service's own API description. It loads nothing from other origins: no validator badge, no remote documents.
+// Starts Swagger UI with the API description of this service. The page loads nothing from other origins: no validator badge, no documents.
 const darkSystem = matchMedia('(prefers-color-scheme: dark)');
 
 /** Gives Swagger UI the colours of the page frame, which follow the reader's choice or the system. */

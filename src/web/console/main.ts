@@ -142,7 +142,7 @@ let isIncomplete = false;
 let isSeeking = false;
 const lostLine = make('p.lost', { role: 'alert' }, text('lost'));
 
-/** If the server is unreachable, says so until it answers. Then a section that could not be loaded is loaded anew. */
+/** Shows a message while the server is unreachable. Afterwards, reloads the page if a section could not be loaded. */
 async function findServer(): Promise<void> {
   if (isSeeking) return;
   isSeeking = true;
@@ -156,12 +156,12 @@ async function findServer(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   isSeeking = false;
-  // If a browser could not load a script, it does not request the script again.
+  // Only a reload of the page makes the browser request a script again that it could not load.
   if (lostLine.isConnected && isIncomplete) location.reload();
   lostLine.remove();
 }
 
-// The server also answers unknown paths with this page. The path becomes the fragment, and the page says that there is nothing here.
+// The server also answers unknown paths with this page. Such a path becomes the fragment, and the page says that nothing is there.
 if (location.pathname !== '/') history.replaceState(null, '', `/#${location.pathname}`);
 startThemes();
 startLanguages();
@@ -169,7 +169,7 @@ startMenu();
 byId('sign-out').addEventListener('click', () => void tell(signOut().then(start)));
 document.addEventListener('signedout', () => void start());
 document.addEventListener('lost', () => void findServer());
-// The link of the shown section loads it anew.
+// A click on the link of the shown section loads the section again.
 byId('sections').addEventListener('click', ({ target }) => {
   if (target instanceof Element && target.closest('a')?.hash === location.hash) void show(true);
 });
@@ -213,7 +213,7 @@ function leaveView(): void {
 /**
  * Shows the section of the URL.
  *
- * @param isMove whether the administrator came from another view of the page; the focus moves in this case
+ * @param isMove whether the administrator came from another view of the page. If so, the focus moves to the section
  */
 async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;

@@ -6,8 +6,8 @@ import fr from '../texts/problems/fr.json' with { type: 'json' };
 const translations: Readonly<Record<string, Readonly<Record<string, string>>>> = { de, es, fr };
 
 /**
- * Translates the reason for which the API refuses something, by its code, into the language of the page. If the code stands for several
- * problems, the message is added after the translation. If the code is unknown, the message is returned unchanged.
+ * Translates an error code of the API into the language of the page. If the code stands for several problems, the message is added after
+ * the translation. If the code is unknown, the message is returned unchanged.
  *
  * @param message the API's own message, in English
  */

@@ -53,7 +53,7 @@ export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | '
 /** Pause between two requests for the number of requests, in milliseconds. */
 const pauseMs = 400;
 
-/** Counts the requests of a replay. The server does not list such a count as a replay. @param onNews called after each change */
+/** Counts the requests that a replay would send. The page of deliveries does not list such a count. @param onNews called after each change */
 function countRequests(request: ReplayRequest, onNews: () => void) {
   let id: string | undefined;
   let isOver = false;
@@ -83,10 +83,10 @@ function countRequests(request: ReplayRequest, onNews: () => void) {
   return count;
 }
 
-/** Lists which events a replay is restricted to, so that nobody sends more of them than the list showed. */
+/** Lists the conditions of the search that a replay is limited to, so that nobody sends more events than the search found. */
 function limits({ handlers, filter = {} }: ReplayRequest): HTMLElement | undefined {
   const search = new URLSearchParams(Object.entries(filter).flatMap(([name, values]) => values.map((value) => [name, value])));
-  // Events that are left out, such as routine events, can be dozens.
+  // Excluded kinds of events are not listed, because a search can exclude dozens of kinds.
   const conditions = readConditions(search).filter(({ key }) => key !== '-event');
   const time = (name: string) => (search.has(name) ? timeElement(search.get(name)) : undefined);
   const shown = facts(

@@ -1,7 +1,7 @@
 import { readLines } from '../shared/lines.ts';
 import { text } from './language.ts';
 
-/** Thrown if the console refused a request. The message is that of the console. */
+/** Thrown if the console refused a request. `message` comes from the reply of the console. */
 export class Refused extends Error {
   readonly status: number;
 

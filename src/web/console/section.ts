@@ -25,7 +25,7 @@ export function stateBadge(state: string): HTMLElement {
   return badge(translate('state', state), kinds[state]);
 }
 
-/** Shows the state of a replay. One that is done but had failures is a warning. */
+/** Shows the state of a replay. If a finished replay had failures, the badge is a warning. */
 export function replayBadge({ state, failed }: { state: string; failed: number }): HTMLElement {
   return state === 'done' && failed > 0 ? badge(text('doneWithFailures', { count: failed }), 'warn') : stateBadge(state);
 }

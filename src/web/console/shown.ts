@@ -37,12 +37,12 @@ export function timeElement(iso: string | undefined | null): HTMLElement {
   return timeIn(iso);
 }
 
-/** Shows a due time, which is usually at a full minute and then has no seconds. @param isClock whether only the time of day is shown */
+/** Shows a due time, without seconds if they are 0. @param isClock whether only the time of day is shown */
 export function dueElement(iso: string, isClock = false): HTMLElement {
   return timeIn(iso, isClock ? 'dueClock' : 'due');
 }
 
-/** Shows how long ago something was, in the same words as the listings of files. The title has the exact time. */
+/** Shows how long ago something happened, in the same words as the listings of files. The title has the exact time. */
 export function ageElement(iso: string | undefined | null): HTMLElement {
   return timeIn(iso, 'age');
 }

@@ -150,7 +150,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
 }
 
 /**
- * Builds a column of check boxes, and a check box that selects all rows that are shown. The latter must stand in the panel of the table.
+ * Builds a column of check boxes, and the check box `element`, which selects all shown rows. Put `element` into the panel of the table.
  *
  * @param keyOf returns the key that identifies an item
  * @param nameOf returns the accessible name of an item's check box
@@ -173,7 +173,7 @@ export function selection<T>(keyOf: (item: T) => string, nameOf: (item: T) => st
   });
   const cell = (item: T) => {
     const box = make('input', { type: 'checkbox', value: keyOf(item), ariaLabel: nameOf(item) });
-    // Rows that are appended to a list of which all is selected are selected, too.
+    // While all rows are selected, rows that are appended are selected, too.
     if (all.checked) chosen.add(box.value);
     box.checked = chosen.has(box.value);
     box.addEventListener('change', () => {

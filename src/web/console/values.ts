@@ -39,7 +39,7 @@ function clearLines(text: string): string {
     .join('\n');
 }
 
-/** Formats how much is done, and of which total. @param total null if it is unknown */
+/** Formats the number of finished items and the total. @param total null if it is unknown */
 export function countText(done: number, total: number | null): string {
   return total === null ? numberText(done) : text('running', { done, total });
 }

@@ -32,7 +32,7 @@ const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
 
 /**
  * Describes a time to the second. Today and yesterday are words, as in lists of files.
- * @param isShort whether a time at the full minute has no seconds
+ * @param isShort whether seconds are omitted if they are 0
  * @returns the day, and the time of day
  */
 export function exactTime(timeMs: number, isShort = false): [day: string, time: string] {

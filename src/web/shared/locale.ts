@@ -50,7 +50,7 @@ function unitFormat(power: number): Intl.NumberFormat {
   return format;
 }
 
-/** Formats a size with units of powers of 1000. */
+/** Formats a size in decimal units: a kilobyte has 1000 bytes. */
 export function sizeText(bytes: number): string {
   const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
   return unitFormat(power).format(Math.round((bytes / 1000 ** power) * 10) / 10);

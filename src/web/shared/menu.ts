@@ -12,7 +12,7 @@ export function startThemes(): void {
   });
 }
 
-// Because of the cookie, the service writes the choice into the next page, which then has the right colours from the start.
+// The service reads the cookie and writes the choice into the next page, so that this page has the right colours from the start.
 function choose(theme: string): void {
   const isSystem = theme === 'system';
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that the page supports
@@ -27,7 +27,7 @@ const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, A
 export function addToMenu(button: HTMLButtonElement): void {
   // Pages of share links have no menu.
   document.querySelector('#menu a.button')?.before(button);
-  // The menu closes before the button acts. So the focus first returns to the button that opened the menu, and then moves to the result.
+  // When the menu closes, the focus returns to the button that opened it. So the menu closes before the action, which may move the focus.
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }
 

@@ -15,7 +15,7 @@ interface NoticeAction {
 /**
  * Shows a message, which screen readers announce. After a while it disappears, unless it is hovered or focused.
  *
- * @returns a function that removes it
+ * @returns a function that removes the message
  */
 export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
   const remove = () => element.remove();

@@ -34,7 +34,7 @@ export function sessionsText({ sessions }: AccountView): Child {
   return datum(sessions.map(({ service, count }) => `${service}: ${numberText(count)}`).join(', '));
 }
 
-/** Returns a dash. On phones, where each value has a label, the value is omitted. */
+/** Returns a dash for a missing value. Phones show neither the dash nor the label of the value. */
 const noValue = () => make('span.wide-only', '–');
 
 const columns: readonly Column<AccountView>[] = [

@@ -130,7 +130,7 @@ export const collections: readonly Collection[] = [
   },
 ];
 
-/** Returns the reason of a ban, as a link to the failures. Events have no networks, so the ban of a network has no link. */
+/** Returns the reason of a ban, as a link to the failures. Events contain addresses, not networks, so the ban of a network has no link. */
 function banReason({ address, account: name }: Item): HTMLElement {
   const words = text(address ? 'banOfAddress' : 'banOfName');
   const sought = address ? { address: String(address) } : { text: String(name ?? '') };
@@ -155,7 +155,7 @@ export interface SearchedPanel {
   load: (search: string) => Promise<number>;
 }
 
-/** Shows one collection. @param of name of an account, if only its items are shown */
+/** Shows one collection. @param of account whose items are shown; undefined for the items of all accounts */
 export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): SearchedPanel {
   const title = text(`${name}_title`);
   const action: Column<Item> = {

@@ -100,7 +100,7 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
   return filterForm('deliveries', query, fields, problemOf, presets);
 }
 
-/** Lists the replays above the deliveries, because the list of deliveries grows at its end. Folded unless one is under way. */
+/** Lists the replays above the deliveries, because the list of deliveries grows at its end. The replays are folded if all have ended. */
 async function showReplays(main: HTMLElement, signal: AbortSignal): Promise<void> {
   const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
   const missing = incompleteLine();

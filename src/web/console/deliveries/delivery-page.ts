@@ -77,7 +77,7 @@ function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | u
   ];
 }
 
-/** Builds a button that copies the request as a curl command. The same secrets are masked as on the page. */
+/** Builds a button that copies the request as a curl command. Secrets are masked, as on the page. */
 function copyAsCurl(sending: Sending): HTMLElement {
   return actionButton(text('copyCurl'), 'copy', async () => {
     await navigator.clipboard.writeText(curlCommand(sending));

@@ -20,7 +20,7 @@ export function deliveryList(before: readonly Column<ListedDelivery>[]): Table<L
   return deliveryTable(text('deliveries'), before, eventColumns);
 }
 
-/** Builds a table of deliveries, each with a link to its page. @param about columns about their events */
+/** Builds a table of deliveries, each with a link to its page. @param about columns that describe the events of a delivery */
 export function deliveryTable<T extends DeliveryView>(
   caption: string,
   before: readonly Column<T>[] = [],

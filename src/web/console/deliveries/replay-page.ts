@@ -115,7 +115,7 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
   return make('section.group', resultItem(first, results), others.length > 0 && more);
 }
 
-/** Shows a result. @param group the results of a group, if this one stands for all of them */
+/** Shows a result. @param group all results that the shown result represents */
 function resultItem(result: ReplayResult, group: readonly ReplayResult[] = [result]): HTMLElement {
   const count = group.length;
   const times = count > 1 ? [' ', make('b', `× ${numberText(count)}`)] : [];

@@ -24,7 +24,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));
   ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
   const requestId = event.data.request_id;
-  // The event of the failed upload does not have the reason; the event of the refusal in the same request does.
+  // If an inspection refused an upload, only the event of the refusal has the reason. The event of the failed upload has the same request.
   const reason = eventReason(event) || (event.data.inspection ? request_events.map(eventReason).find(Boolean) : undefined) || '';
   main.append(
     wayTo('events'),

@@ -19,7 +19,7 @@ export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
-/** Returns why an inspection refused a file, because the message of the event does not have this reason; otherwise an empty text. */
+/** Returns the reason that an inspection gave for a refusal; empty if there is none, or if the message of the event contains the reason. */
 export function eventReason({ data, message }: EventView): string {
   return typeof data.message === 'string' && !message.includes(data.message) ? data.message : '';
 }

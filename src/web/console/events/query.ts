@@ -127,7 +127,7 @@ function findEventId(value: string): string {
   return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
 }
 
-/** Returns a copy of a query in which a time range that ends now is a time `since`. */
+/** Returns a copy of a query in which the time `since` replaces the time range `last`, which ends now. */
 export function withoutSpan(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
   const asked = new URLSearchParams(query);
   asked.delete('last');
@@ -137,8 +137,8 @@ export function withoutSpan(query: URLSearchParams, nowMs = Date.now()): URLSear
 }
 
 /**
- * Converts the page's query to that of the API. A time range that ends now becomes a time `since`. Routine events are excluded, unless the
- * query asks for them or for certain kinds of events.
+ * Converts the page's query to that of the API. The time range `last` becomes a time `since`. Routine events are excluded, unless the query
+ * asks for them or for certain kinds of events.
  */
 export function apiQuery(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
   const asked = withoutSpan(query, nowMs);

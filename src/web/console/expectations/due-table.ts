@@ -108,14 +108,14 @@ export function dueTable(
   };
 }
 
-/** Shows a due time; of several, the earliest and the latest. */
+/** Shows the only due time, or the earliest and the latest. */
 function dueTimes(all: Row['all']): HTMLElement {
   const [first, last] = [all[0], all[all.length - 1] as ToldOccurrence].sort((one, other) => Date.parse(one.due) - Date.parse(other.due));
   if (!first || !last || all.length === 1) return dueElement(all[0].due);
   return make('span', dueElement(first.due), ' – ', dueElement(last.due, dueDay(first) === dueDay(last)));
 }
 
-/** Shows the state of a due time; of several, how many have which state. */
+/** Shows the state of the only due time, or the number of due times in each state. */
 function states(all: Row['all']): Child {
   const [one, ...others] = all;
   if (others.length === 0) return showState(one);

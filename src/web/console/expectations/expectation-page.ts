@@ -60,8 +60,8 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
 }
 
 /**
- * Shows which file is due, from whom and when. The schedule is in its own time zone, which is named; all other times are those of the
- * reader. If these differ, a note says so.
+ * Shows which file is due, from whom and when. The schedule names its time zone. All other times are in the time zone of the reader. If the
+ * two time zones differ, a note says so.
  */
 function expected(
   { path, schedule, every, from, time_zone, grace }: OccurrenceHistory['options'],
@@ -107,7 +107,7 @@ function scheduleWords(cron: string | null, every: number | null, from: string |
   return dueText('dueWeekly', { days, time });
 }
 
-/** Returns the seconds between the due times of a cron expression for every some minutes or hours; otherwise undefined. */
+/** Returns the seconds between due times if a cron expression repeats after some minutes or hours; undefined for any other expression. */
 function cronPeriod(minute: string, hour: string): number | undefined {
   const [minutes, hours] = [minute, hour].map((each) => Number(/^\*\/(\d+)$/.exec(each)?.[1]));
   if (hour === '*' && minute === '0') return 3600;
@@ -133,7 +133,7 @@ const units = [
   [1, 'second'],
 ] as const;
 
-/** Returns a period in the longest unit of which it is a multiple. */
+/** Returns a period as a whole number of the longest possible unit. */
 function inUnit(seconds: number) {
   const [length, unit] = units.find(([each]) => seconds % each === 0) ?? [1, 'second'];
   return { value: seconds / length, unit };
@@ -197,7 +197,7 @@ const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   waiting: '…',
 };
 
-// The calendar's days are those of the reader, but their names are computed in UTC, so they are formatted in UTC, too.
+// A day of the reader's time zone is represented by its midnight in UTC, so it is formatted in UTC.
 const monthFormat = new Intl.DateTimeFormat(formatTag, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZone: 'UTC' });
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });

@@ -18,7 +18,7 @@ export function byUrgency(handlers: readonly HandlerView[]): HandlerView[] {
   return handlers.toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** Shows the state of a handler. For a handler that runs, but whose deliveries fail, the number of failures is shown instead. */
+/** Shows the state of a handler. If a handler runs but its deliveries fail, the number of failures is shown instead. */
 export function handlerBadge(handler: HandlerView): HTMLElement {
   if (handler.state !== 'running' || !handler.is_failing) return stateBadge(handler.state);
   const { delivered, failed } = countHour(handler);

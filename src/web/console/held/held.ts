@@ -23,7 +23,7 @@ function translated(prefix: 'held' | 'verdict', name: string): string {
   return Object.hasOwn(en, key) ? heldText(key as keyof typeof en) : name;
 }
 
-/** Returns the label of a button. @param count number of uploads; undefined for the only one */
+/** Returns the label of a button. @param count number of uploads; undefined for the button of a single upload */
 function labelOf(action: Action, count?: number): string {
   return count === undefined ? heldText(names[action]) : heldText(`${names[action]}_count`, { count });
 }
@@ -107,7 +107,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     if ((await confirm(heldText(`held_${action}_question`, { count }), question, button, send)) && outcome) await report(action, outcome);
   };
   const inspectAgain = async (items: readonly Held[]) => report('inspect-again', await act('inspect-again', items));
-  /** Returns the buttons for one upload, or for the selected ones. In that case, their number is on the buttons. */
+  /** Returns the buttons for one upload, or for `count` selected uploads. */
   const buttons = (itemsNow: () => readonly Held[], count?: number) => [
     makeButton(labelOf('release', count), 'resume', () => void tell(decide('release', itemsNow())), 'small'),
     makeButton(labelOf('discard', count), 'close', () => void tell(decide('discard', itemsNow())), 'small'),
