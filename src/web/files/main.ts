@@ -128,8 +128,8 @@ function startSearchPage(): void {
 }
 
 /**
- * Adds a checkbox to the password page: while it is checked, the typed passwords are visible. The browser refuses to send two different new
- * passwords, because the reply of the service would have empty fields.
+ * Adds a checkbox to the password page: while it is checked, the typed passwords are visible. If the two new passwords differ, the browser
+ * does not send the form, because the page in the reply would have empty fields.
  */
 function offerPasswords(): void {
   const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
@@ -151,8 +151,8 @@ function offerCopies(): void {
 }
 
 /**
- * Asks in a dialog before a form of the trash, links, held uploads or tokens is sent, restores items of the trash without leaving the page,
- * and creates a link with the settings of another one. Without scripts, the service uses separate pages.
+ * Handles forms for the trash, links, held uploads and tokens without leaving the page: asks for confirmation in a dialog, restores items
+ * of the trash, and renews a link. Without scripts, the service uses separate pages.
  */
 function startQuestions(): void {
   document.addEventListener(
@@ -172,7 +172,7 @@ function startQuestions(): void {
   );
 }
 
-/** Shows a time of a receipt, which readers may print: with seconds and the time zone, and never as "today". */
+/** Shows a time of a receipt. Readers may print a receipt, so the time has seconds and the time zone, and is never "today". */
 function showExactDate(place: HTMLElement): void {
   const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'long' });
   place.replaceChildren(make('time', whole.format(elementTime(place))));
@@ -227,7 +227,7 @@ async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // A style sheet that fails to load never gets a `sheet`. So this waits for the load event of the page, which happens in that case, too.
+  // A style sheet that fails to load never gets a `sheet`. The load event of the page happens even then.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 

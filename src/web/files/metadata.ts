@@ -21,8 +21,8 @@ function currentValue(): string {
 }
 
 /**
- * Marks the required fields. A given value requires its name. Values marked as needed are required if metadata is required, or if any value
- * is given.
+ * Marks the required fields. A value requires its name. Values with `data-needed` are required if the folder requires metadata, or if any
+ * value is given.
  */
 function updateRequired(): void {
   const values = inputs('metadata-value');
@@ -37,7 +37,7 @@ function updateRequired(): void {
   if (mustBeThere && !isAnyGiven && !values.some((value) => value.required)) for (const value of values.slice(0, 1)) value.required = true;
 }
 
-/** Adds a detail whose name the user enters, for example a key that matches an accepted pattern, or a key for a second time. */
+/** Adds a detail whose name the user enters. The name may match an accepted pattern, or repeat the name of another detail. */
 function moreDetails(): HTMLElement {
   const field = (label: string, name: string) =>
     make('label.field', make('span', label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));

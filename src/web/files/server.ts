@@ -55,7 +55,7 @@ export function requestDocument(
 /** Headers of requests by scripts. Because of them, a 401 opens no password dialog of the browser, and the service translates messages. */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
-/** Returns the URL path of a member of a folder, by default of the current one. */
+/** Returns the URL path of a member of a folder. The default is the shown folder. */
 export function memberUrl(name: string, isFolder = false, folder = folderUrl()): string {
   return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
@@ -95,8 +95,8 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
 };
 
 /**
- * Returns a message with the reason of a refusal: the service's own message or, if there is none, as in a reply from a proxy, an
- * explanation of the status.
+ * Returns a message with the reason of a refusal: the message of the service, or else an explanation of the status. For example, a reply
+ * from a proxy has no message.
  */
 export function reasonFor(status: number, message: string | null | undefined): string {
   if (message) return message;

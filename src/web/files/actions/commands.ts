@@ -14,7 +14,7 @@ import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, tr
  */
 export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string };
 
-/** On narrow screens, messages shorten names that are longer than the sum of these two: the characters before and after the gap. */
+/** Numbers of characters that a shortened name keeps before and after its gap. Only messages on narrow screens shorten names. */
 const [keptBefore, keptAfter] = [13, 12];
 
 /** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name, so that the message stays short. */
@@ -235,7 +235,7 @@ export async function runAtOnce<T extends Placed>(title: string, works: readonly
   return outcome;
 }
 
-/** Shows the result and refreshes the list. @param tell shows the success message @param to name of the destination folder */
+/** Shows the result of a command and refreshes the list. @param tell shows the success message @param to name of the destination folder */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'trashed' | 'moved' | 'copied',
@@ -245,7 +245,7 @@ export async function showOutcome(
   const { members, problems, isLost, isStopped } = outcome;
   // Deselect only these members. Rows that the user selected meanwhile stay selected.
   deselect(members);
-  // The reply to a stopped command does not say what happened to the last members, so look which members are gone.
+  // The reply to a stopped command does not say what happened to the last members, so the page checks which members are gone.
   if (isStopped && doneText !== 'copied') outcome.done = await membersGoneAtEnd(members);
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
@@ -256,12 +256,12 @@ export async function showOutcome(
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 
-/** Pause in milliseconds between two looks at the folders of a stopped command. */
+/** Pause in milliseconds between two listings of the folders of a stopped command. */
 const lookAgainMs = 300;
 
 /**
- * Returns the members that are gone when a stopped command has ended. The service processes members until it notices that the client is
- * gone, so this function looks until two results agree.
+ * Returns the members that are gone when a stopped command has ended. The service processes members until it notices that the client has
+ * disconnected. So this function repeats the check until two results agree.
  */
 async function membersGoneAtEnd<T extends Placed>(members: readonly T[]): Promise<T[]> {
   let gone = await membersGone(members);

@@ -19,7 +19,7 @@ const maxUnasked = 100;
  * Deletes the files and folders of rows. Items that go to the trash are deleted without a question, because the message about the deletion
  * has a button that undoes the deletion. If there is no trash, or if there are many items, a dialog asks first.
  *
- * @returns whether at least one was deleted
+ * @returns whether at least one item was deleted
  */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   const members = outermost(rows.map(rowMember));
@@ -36,7 +36,7 @@ export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   return (outcome?.done.length ?? 0) > 0;
 }
 
-/** Returns the key of the row after the given ones; of the row before them if they are the last. */
+/** Returns the key of the row that follows the given rows. If no row follows, returns the key of the row before them. */
 function keyAfter(rows: readonly Row[]): string | undefined {
   const shown = shownRows();
   const given = new Set(rows);
@@ -88,7 +88,7 @@ export async function askName(
   return answer === 'ok' ? focus.value : undefined;
 }
 
-/** Asks for a name and creates a folder in the current one. @returns the name; undefined if the user cancelled */
+/** Asks for a name and creates a folder in the shown folder. @returns the name; undefined if the user cancelled */
 export async function createFolder(): Promise<string | undefined> {
   const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
   const name = await askName(question, async (wanted) => {
@@ -127,7 +127,7 @@ export function startMemberForm(): void {
     const { submitter } = event as SubmitEvent;
     const file = onlyFile(selectedRows());
     if (file && submitter?.getAttribute('value') === 'download-members') return downloadFile(file);
-    // If the form has a URL of its own, it downloads search results, which can be in another folder.
+    // On a page of search results, the form has its own URL, because the results can be in another folder.
     const problem = await obstacle(form.getAttribute('action') ?? folderUrl());
     if (problem !== undefined) return notice(text('error', { reason: problem }), 'error');
     isChecked = true;

@@ -40,14 +40,14 @@ export function startDrag(): void {
 /** Starts to drag. If the row is selected, the whole selection is dragged; otherwise only this row. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
   dragged = isSelected(row) ? selectedRows() : [row];
-  // Outside of the page, the row can be dropped like any link.
+  // With `all`, the row can be dropped outside the page like any link.
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
   const badge = make('div.badge', count === 1 ? displayName(rowName(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
-  // The browser has copied the image before this runs.
+  // Before this callback runs, the browser has copied the image.
   setTimeout(() => badge.remove());
 }
 

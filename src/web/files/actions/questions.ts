@@ -43,7 +43,7 @@ export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement)
 /** Number of items that a dialog shows without scrolling even on small screens. */
 const itemsInSight = 5;
 
-// The forms have no file fields, so all values are strings; the DOM types do not know this.
+// The forms have no file fields, so all values are strings. The type in the DOM also allows files.
 function readFields(form: HTMLFormElement, button?: HTMLButtonElement): URLSearchParams {
   return new URLSearchParams([...new FormData(form, button)] as [string, string][]);
 }
@@ -75,7 +75,7 @@ function reasonIn(page: Document | undefined): string {
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Restores selected items of the trash. If a name is taken, it asks for another one. Afterwards it offers to undo the restoration. */
+/** Restores selected items of the trash. If a name is taken, a dialog asks for another one. The message at the end offers to undo this. */
 export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');
@@ -103,7 +103,7 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
   await showRest();
 }
 
-/** Restores one item that could not be restored with the others. @returns its name; undefined if it stays in the trash */
+/** Restores one item that could not be restored with the others. @returns the name of the restored item; undefined if it was not restored */
 async function restoreAs(id: string, name: string, label: string, problems: string[]): Promise<string | undefined> {
   const post = async (path?: string): Promise<{ status: number; reason?: string }> => {
     try {

@@ -20,7 +20,7 @@ function canMove(): Promise<boolean> {
 /** Whether the current page offers renaming. */
 export let isRenameOffered = false;
 
-/** Offers renaming if the service supports MOVE. @returns whether renaming is offered; false if another folder is shown by then */
+/** Offers renaming if the service supports MOVE. @returns whether renaming is offered; false if another folder was opened meanwhile */
 export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
   isRenameOffered = await canMove();

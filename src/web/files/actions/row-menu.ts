@@ -61,8 +61,8 @@ function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: 
 }
 
 /**
- * Places the menu below its button, with aligned right edges; above the button if there is no room below. A menu at the pointer opens to
- * the right of the pointer.
+ * Places the menu below its button, with aligned right edges. If there is no room below, places the menu above the button. A menu at the
+ * pointer opens to the right of the pointer.
  */
 function place({ left, right, top, bottom }: DOMRect): void {
   const { width, height } = menu.getBoundingClientRect();
@@ -136,7 +136,7 @@ function closeMenu(givesFocusBack: boolean): void {
   if (givesFocusBack) opener?.focus({ preventScroll: true });
 }
 
-/** Handles keys in an open menu (ARIA Authoring Practices, menu button), and keeps them from the shortcuts of the page. */
+/** Handles keys in an open menu (ARIA Authoring Practices, menu button). The shortcuts of the page do not get these keys. */
 function onKey(event: KeyboardEvent): void {
   event.stopPropagation();
   const all = items();

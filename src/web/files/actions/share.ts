@@ -43,7 +43,7 @@ export function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>): Pro
   return shareAs(memberPath(member), member.name, kinds);
 }
 
-/** Creates another link with the settings of the selected one, whose URL nobody can show again. The user can change the settings. */
+/** Asks for a new link with the settings of the selected link. This replaces a lost URL, because the service cannot show a URL again. */
 export async function shareAgain(form: HTMLFormElement): Promise<void> {
   const id = new FormData(form).get('selected');
   try {

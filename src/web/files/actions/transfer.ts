@@ -75,7 +75,7 @@ class FolderBrowser {
 
   /**
    * @param from URL paths of the folders that contain the members. If there is only one such folder, it cannot be the destination
-   * @param moved URL paths of the moved or copied folders. They cannot be the destination, either
+   * @param moved URL paths of the moved or copied folders. None of them can be the destination
    * @param count number of members
    */
   constructor(from: ReadonlySet<string>, moved: ReadonlySet<string>, count: number) {
@@ -101,7 +101,7 @@ class FolderBrowser {
     void this.#browse(only);
   }
 
-  /** Enables the button that chooses the shown folder, unless the members are already there. The reason stands beside the folder's name. */
+  /** Enables the button that chooses the shown folder. If the members are already there, disables the button and shows the reason. */
   offer(): void {
     const button = this.element.closest('dialog')?.querySelector<HTMLButtonElement>('button[value=ok]');
     this.#isHere.hidden = this.#from.size > 1 || !this.#from.has(this.chosen);
@@ -128,7 +128,7 @@ class FolderBrowser {
 
   async #browse(url: string): Promise<void> {
     const content = await listMembers(url);
-    // `inert` is set once the user has pressed "Move here", which refers to the folder that was shown before.
+    // `inert` is set when the user presses "Move here". The command then uses the folder that is shown, so no other folder may appear.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? folderLabel(url) + text('colon') + content : undefined);
     if (typeof content === 'string') return;
@@ -177,7 +177,7 @@ class FolderBrowser {
   }
 }
 
-/** Maximum number of recently chosen folders that are stored, newest first, and the key under which those of the account are stored. */
+/** The browser stores this number of recently chosen folders, newest first, under a key for each account. */
 const maxRecent = 3;
 const recentKey = () => `svc-targets:${currentUserName()}`;
 

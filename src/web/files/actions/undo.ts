@@ -39,7 +39,7 @@ export function noticeUndoable(message: string, change: Undoable): void {
   last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };
 }
 
-/** Undoes the last change with ordinary requests, but only for members that have not changed since. */
+/** Undoes the last change with ordinary requests. Members that somebody has changed since then are left as they are. */
 export async function undoLast(): Promise<void> {
   if (!last) return;
   const { change, forget } = last;
@@ -108,7 +108,7 @@ function countText(message: 'restored' | 'trashed', first: Placed | undefined, c
   return first && count > 0 ? text(message, { count, name: messageName(first.shownName ?? first.name) }) : '';
 }
 
-/** Returns the members that have not changed since the move or renaming. Members that others changed must not be touched. */
+/** Returns the members that have not changed since the move or renaming. Only these members may be moved back. */
 async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
   const listed = await listMembers(to);
   if (typeof listed === 'string') return { members: [], problems: [listed] };

@@ -92,7 +92,7 @@ function typeAhead(key: string): void {
   if (row) focusRow(row);
 }
 
-/** Returns the row to which a key moves from the focused row; undefined if there is none. */
+/** Returns the row to which a key moves the focus from the row `from`; undefined if there is none. */
 type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
 
 function by(count: number): Step {
@@ -102,7 +102,7 @@ function by(count: number): Step {
   };
 }
 
-/** Moves to the tile above or below. If the line below ends earlier, moves to the last tile of that line. */
+/** Moves the focus to the tile above or below. If the line below has too few tiles, moves the focus to its last tile. */
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);
@@ -118,7 +118,7 @@ const inAList: Readonly<Record<string, Step>> = { ArrowDown: by(1), ArrowUp: by(
 const inAGrid: Readonly<Record<string, Step>> = { ArrowDown: line(1), ArrowUp: line(-1), ArrowRight: by(1), ArrowLeft: by(-1) };
 const toTheEnds: Readonly<Record<string, Step>> = { Home: (rows) => rows[0], End: (rows) => rows.at(-1) };
 
-/** Returns the row to which a key moves; undefined if there is none. */
+/** Returns the row to which a key moves the focus; undefined if there is none. */
 function stepTo(key: string): Row | undefined {
   const from = focusedRow();
   const arrows = byId('list').classList.contains('grid') ? inAGrid : inAList;

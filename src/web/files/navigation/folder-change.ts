@@ -22,16 +22,14 @@ const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/**
- * Index of the history entry whose page is shown. After Back, it differs from the current entry until the folder of that entry is loaded.
- */
+/** Index of the history entry whose page is shown. After Back, the current entry is another one until its folder has been loaded. */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
 
 let changes = 0;
 
-/** Returns how often the content of this page has been replaced so far. */
+/** Returns how many times the content of this page has been replaced. */
 export function folderChanges(): number {
   return changes;
 }
@@ -84,8 +82,8 @@ export async function leaveSearch(isTyping: boolean): Promise<void> {
   else leaveFilter();
 }
 
-// Follows Back and Forward. The URL has already changed, so until the old page is replaced, its relative links are wrong. `inert` blocks
-// them.
+// Follows Back and Forward. The URL has already changed, so the relative links of the old page are wrong. `inert` blocks them until the
+// page is replaced.
 async function travel(page: URL): Promise<void> {
   if (page.href === shownPage().href && !underWay) {
     shownEntry = entryIndex();
@@ -108,7 +106,7 @@ async function travel(page: URL): Promise<void> {
   if (before && change === changes) restore(before);
 }
 
-/** Fetches a page, and shows that this is under way. @returns undefined if another call started in the meantime */
+/** Fetches a page. Meanwhile, the content is marked as busy. @returns undefined if another call has started since */
 async function load(page: URL): Promise<PageReply | undefined> {
   underWay?.abort();
   const controller = new AbortController();

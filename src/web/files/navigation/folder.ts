@@ -13,7 +13,7 @@ export function pageUrl(href: string): URL {
   return url;
 }
 
-/** Returns the URL of the shown page, with its sort order. After Back it differs from the window's URL until the new folder is shown. */
+/** Returns the URL of the shown page, with its sort order. After Back, the URL of the window differs until the other folder is shown. */
 export function shownPage(): URL {
   return shown;
 }
@@ -30,7 +30,7 @@ export function folderUrl(): string {
 /** Prefix of the URL paths of an account's pages that show no folder, such as the trash. */
 const accountPages = '/home/__svc__/';
 
-/** Returns whether a path leads to a page of the account that shows no folder. @param path by default that of the shown page */
+/** Returns whether a path leads to a page of the account that shows no folder. @param path default: the path of the shown page */
 export function isAccountPage(path = folderUrl()): boolean {
   return path.startsWith(accountPages);
 }

@@ -38,7 +38,7 @@ export function pushPage(url: URL): void {
 }
 
 /**
- * Returns to the entry whose page is still shown, because the entry that the user went to cannot be shown.
+ * Returns to the entry whose page is still shown. Called if the page of the current entry cannot be shown.
  *
  * @param to index of the shown entry
  */
@@ -46,14 +46,14 @@ export function stepBack(to: number): void {
   if (to !== index) history.go(to - index);
 }
 
-/** Registers `traveller`, which shows the page that Back or Forward leads to. It must not reject. */
+/** Registers `traveller`, which shows the page to which Back or Forward leads. Its promise must not reject. */
 export function whenPageIsAsked(traveller: Traveller): void {
   travel = traveller;
 }
 
 /**
- * Opens a layer, which is the preview of a file and covers its folder. It gets its own history entry, so that Back closes it. If the URL
- * already names the file, no entry is added.
+ * Opens a layer, that is, the preview of a file, which covers its folder. The layer gets its own history entry, so that Back closes the
+ * layer. If the URL already names the file, no entry is added.
  * @param onClose called once, when the layer is closed by Back, Forward or `leave`
  */
 export function openLayer(name: string, onClose: () => void) {
@@ -103,7 +103,7 @@ export function openAskedLayer(): void {
   if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
-// The only listener for Back, Forward and links within the page. A link within the page adds an entry without a state.
+// The only listener for Back, Forward and links to fragments of the page. A link to a fragment adds an entry without a state.
 addEventListener('popstate', async () => {
   const leaving = leavePart;
   leavePart = undefined;

@@ -3,8 +3,8 @@ import { isAccountPage, layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
 /**
- * If a file has a preview, makes its link lead to the folder with the preview open. Links to audio files do not change, because the player
- * has no URL.
+ * Changes the link of a file so that it leads to the folder with the preview of the file. Links of files without a preview stay unchanged,
+ * and so do links of audio files, because the player has no URL.
  */
 export function leadToPreview(link: HTMLAnchorElement): void {
   const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];
@@ -44,7 +44,7 @@ function onSubmit(event: SubmitEvent): void {
   const { target: form, submitter } = event;
   if (!(form instanceof HTMLFormElement) || form.method !== 'get' || event.defaultPrevented) return;
   const url = new URL(form.action);
-  // The form has no file fields, so all values are strings; the DOM types do not know this.
+  // The form has no file fields, so all values are strings. The type in the DOM also allows files.
   url.search = new URLSearchParams([...new FormData(form, submitter)] as [string, string][]).toString();
   lead(event, url);
 }

@@ -12,7 +12,7 @@ import style from './player.css';
 
 addStyle(style);
 
-/** A file to play, with its complete URL, because another folder can be shown by the time it plays. */
+/** A file to play. The URL is absolute, because another folder may be shown when the file begins to play. */
 interface Track {
   name: string;
   url: string;
@@ -20,7 +20,7 @@ interface Track {
 
 let player: ReturnType<typeof makePlayer> | undefined;
 
-/** Plays an audio file, and then the audio files after it in the list. */
+/** Plays an audio file, and then the audio files below it in the list. */
 export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= makePlayer();

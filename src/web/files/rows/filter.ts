@@ -33,7 +33,7 @@ export function filterText(): string {
 }
 
 export function setFilter(value: string): void {
-  // On a page of search results, the field starts searches, and is no filter.
+  // On a page of search results, the field starts searches and does not filter.
   if (!field.isConnected) return;
   field.value = value;
   if (value !== '') openSearch();
@@ -117,7 +117,7 @@ function openSearch(): void {
   byId('tools').classList.add('searching');
 }
 
-/** Focuses the field with a text that the user is typing. */
+/** Puts the text that the user is typing into the field, and focuses the field. */
 export function continueFilter(value: string): void {
   setFilter(value);
   openSearch();

@@ -14,7 +14,7 @@ const letterPx = 14;
 /** Maximum number of lines of a name. */
 const maxLines = 2;
 
-/** Where browsers break lines: after spaces, after the ellipsis, and after hyphens that are no minus sign. */
+/** Where browsers break lines: after spaces, after the ellipsis, and after hyphens that are not minus signs. */
 const breaks = /(?<=[\s…]|\w-|-(?!\d))/;
 
 const ruler = document.createElement('canvas').getContext('2d');
@@ -38,7 +38,7 @@ export function startLongNames(draw?: (part: string) => (Node | string)[]): void
 /**
  * Shows at most two lines of each name. In a longer name, an ellipsis replaces the middle. Screen readers and the tooltip have the whole
  * name.
- * @param shown returns all names of the table. They are fitted again when its width changes
+ * @param shown returns all names of the table. The names are fitted again when the width of the table changes
  * @param draw creates the nodes of a part of a name
  * @returns a function that fits names in the next frame
  */
@@ -102,7 +102,7 @@ function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to:
   return [before.length, before.length + (mark.textContent ?? '').length];
 }
 
-/** Returns whether a name fits into the lines of a width in CSS pixels. A word that is wider than a line begins on a new one. */
+/** Returns whether a name fits into `maxLines` lines. A word that is wider than a line begins on a new line. @param width in CSS pixels */
 function fits(name: string, width: number): boolean {
   let [lines, used] = [1, 0];
   for (const word of name.split(breaks)) {

@@ -11,8 +11,8 @@ import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
 /**
- * Returns the kind of a file's preview. The classes of the file's link determine it, and also the icon. An SVG is an exception: it is shown
- * as a picture, which runs no scripts.
+ * Returns the kind of a file's preview. The classes of the file's link determine the kind and the icon. An SVG is an exception: the preview
+ * shows it as a picture, which runs no scripts.
  */
 export function kindOfFile(name: string, looks: readonly string[]) {
   if (/\.svg$/i.test(name)) return 'image';
@@ -65,7 +65,7 @@ async function fetchLines(page: URL): Promise<string[] | undefined> {
   return undefined;
 }
 
-/** The row of a member of the folder. If it was not sent with the page, it gets its cells only when they are needed. */
+/** The row of a member of the folder. A row that was not sent with the page gets its cells only when they are needed. */
 export type Row = HTMLTableRowElement;
 
 /** The known state of a member, which is compared with later states to detect changes. */
@@ -251,7 +251,7 @@ let changes = 0;
 /** Whether all listeners for the rows are registered. */
 let isStarted = false;
 
-/** Starts with the rows of a new folder. If the account may not list it, there are none. */
+/** Starts with the rows of a new folder. If the account may not list the folder, there are no rows. */
 export function startRows(): void {
   changes++;
   isStarted = false;
@@ -356,7 +356,7 @@ function takeRows(taken: readonly Row[], wanted?: string): void {
   changes++;
   coming = 0;
   rows = taken;
-  // The filter is one of the listeners. It places the rows.
+  // One of the listeners is the filter, which places the rows.
   for (const listener of listeners) listener(wanted);
   finishAll();
 }

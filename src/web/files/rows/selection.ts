@@ -87,7 +87,7 @@ export function rowsMeant(): Row[] {
 
 const counter = make('span.chosen', { role: 'status' });
 
-/** Time in milliseconds after which screen readers know a new element. They do not announce its initial text, so the text is added then. */
+/** Time in milliseconds before a new element gets its text. Screen readers announce text that is added later, but not initial text. */
 const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', ariaLabel: text('selectAll') });
 all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
@@ -185,7 +185,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Makes the range that ends at `from` end at `to`, and focuses `to`. If no range ends at `from`, a new range begins there. */
+/** Moves the end of the selected range from `from` to `to`, and focuses `to`. If no range ends at `from`, a new range begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;
@@ -209,7 +209,7 @@ export function clearSelection(): void {
 /**
  * Adds an action. It becomes a button for the selected members, and an item in the menu of each row.
  *
- * @param before icon of the action that comes after it; without such an action, it becomes the last one
+ * @param before icon of the action before which the new action is inserted. If no action has this icon, the new action is added at the end
  */
 export function addAction(action: MemberAction, before?: IconName): void {
   const at = actions.findIndex((other) => other.icon === before);

@@ -243,7 +243,7 @@ function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => voi
   }
 }
 
-/** Creates a folder in the searched one. A notice names the new folder, because it is perhaps not among the results. */
+/** Creates a folder in the searched folder. A notice names the new folder, which is perhaps not among the results. */
 async function makeFolder(): Promise<void> {
   const folder = folderUrl();
   const name = await createFolder();

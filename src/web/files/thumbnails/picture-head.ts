@@ -1,4 +1,4 @@
-/** The size of an AVIF is looked for only in this many bytes at the beginning, because it precedes the picture data. */
+/** Number of bytes at the beginning of an AVIF that are searched for its size. The size precedes the picture data. */
 const maxAvifHead = 16 * 1024;
 
 export interface PictureHead {
@@ -17,7 +17,7 @@ export const headBytes = 128 * 1024;
 /**
  * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG. The file name does not matter.
  * @param bytes the beginning of the file
- * @returns undefined if it is not such a picture, or the bytes do not contain its size
+ * @returns undefined if the file is not such a picture, or if the bytes do not contain the size
  */
 export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

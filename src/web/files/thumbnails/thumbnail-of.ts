@@ -27,7 +27,7 @@ function smallSize(width: number, height: number): { width: number; height: numb
 /**
  * Draws a smaller picture in the orientation that the camera recorded.
  *
- * @param isTurned whether the browser itself turns the content
+ * @param isTurned whether the browser rotates the content itself
  * @throws if the browser cannot read the content as a picture
  */
 async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
@@ -142,7 +142,7 @@ export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured
 /**
  * Draws a smaller picture.
  *
- * @param read reads the first bytes, or without a number the whole file. It returns undefined if nothing can be read
+ * @param read reads the first bytes or, without a number, the whole file. Returns undefined if nothing can be read
  * @returns undefined if the file is not a picture or is too large
  */
 export async function drawPicture(

@@ -5,7 +5,7 @@ import type { Pictured } from './thumbnail-of.ts';
 /** Number of thumbnails that are made at the same time. */
 const atOnce = 6;
 
-/** The files whose thumbnails are not begun yet, by their rows. */
+/** The files whose thumbnails have not been started, by their rows. */
 const known = new WeakMap<Element, Pictured>();
 /** Of these, the files whose rows are in view. */
 const waiting = new Map<Element, Pictured>();
@@ -65,7 +65,7 @@ function watchForThumbnail(row: Element, pictured: Pictured): void {
 /** Adds thumbnails to the rows of the current folder, except on pages of shared links. */
 export function startThumbnails(): void {
   forgetRows();
-  // A thumbnail of a shared file would count as a download of the link, although its visitor has only looked at the list.
+  // A thumbnail of a shared file would count as a download of the link, although the visitor has only looked at the list.
   if (!location.pathname.startsWith('/home/')) return;
   whenRowIsWritten((row) => {
     const { name, isFolder, folder, sizeBytes, modified } = rowMember(row);

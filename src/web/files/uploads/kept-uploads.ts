@@ -38,7 +38,7 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   location: string;
 }
 
-/** Age in milliseconds at which an upload is removed from `localStorage`. By then the service has removed the upload itself. */
+/** Age in milliseconds at which an upload is removed from `localStorage`. By then, the service has removed the received content. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 function storageKey({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
@@ -88,7 +88,7 @@ function read(key: string): KeptUpload | undefined {
   }
 }
 
-/** Returns whether an upload is still stored. It is not if another tab has finished it. */
+/** Returns whether the browser still stores an upload. A tab that finishes the upload removes it from `localStorage`. */
 export function isKept(kept: KeptUpload): boolean {
   return read(storageKey(kept))?.location === kept.location;
 }

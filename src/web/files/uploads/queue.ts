@@ -11,7 +11,7 @@ import { sendFile } from './resumable-sending.ts';
 import { isOver, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Number of concurrent uploads. With several of them, there are no pauses between small files; too many would slow each other down. */
+/** Number of concurrent uploads. A single one would leave pauses between small files. Too many would slow each other down. */
 const atOnce = 3;
 
 export type UploadQueue = ReturnType<typeof makeQueue>;
@@ -24,7 +24,7 @@ export type UploadQueue = ReturnType<typeof makeQueue>;
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
-  /** The uploads that were chosen or retried since the last time that no upload was unfinished. */
+  /** The uploads that were chosen or retried since all earlier uploads ended. */
   const batch = new Set<Upload>();
   const running = new Set<Upload>();
   let ended: Upload[] = [];
@@ -240,7 +240,7 @@ async function create(home: string, folder: string, url: string): Promise<string
   if (problem !== undefined) return problem;
   try {
     const reply = await send('PUT', url);
-    // 409 means that the name is taken. If a file has it, uploads to the folder will fail with a message.
+    // 409 means that the name is taken. If a file has this name, uploads to the folder will fail with a message.
     return reply.ok || reply.status === 409 ? undefined : await replyReason(reply);
   } catch {
     return text('noConnection');

@@ -46,8 +46,7 @@ export const passing: readonly number[] = [408, 502, 503, 504];
 const final: readonly number[] = [400, 403, 405, 413, 414, 415, 422];
 
 /**
- * Time in milliseconds without progress of a body, or without an answer to a request without a body, after which the connection counts as
- * lost.
+ * The connection counts as lost if a body makes no progress, or a request without a body gets no answer, for this time in milliseconds.
  */
 const stallMs = 60_000;
 

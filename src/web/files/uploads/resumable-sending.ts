@@ -74,8 +74,8 @@ async function waitForConnection(upload: Upload, failures: number, signal: Abort
 type Step = number | Sent | 'lost' | 'gone';
 
 /**
- * Sizes, in bytes, of requests when a proxy holds back the content. The smaller one is used after another loss. Only the content of
- * completed requests is certain to be stored.
+ * Sizes of requests, in bytes, if a proxy holds back the content. The smaller size is used after another loss. The requests are small,
+ * because only the content of completed requests is certain to be stored.
  */
 const largestPiece = 16 * 1024 * 1024;
 const smallestPiece = 8 * 1024 * 1024;
@@ -108,7 +108,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     requestBytes = Number(/\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
   };
 
-  // The signal does not abort this request, because cancelling the upload needs its location.
+  // The signal does not abort this request, because the location in the reply is needed to cancel the upload.
   const begin = async (): Promise<Step> => {
     const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(file.size) };
     const reply = await tryRequest('PUT', uploadUrl(upload), headers);

@@ -124,7 +124,7 @@ const receiptLinks = make('p.row');
 const receiptLead = make('p.lead');
 const receiptNotice = make('section.notice.success', { role: 'status', id: 'receipt' }, receiptLead, receiptLinks);
 
-/** Shows a visitor who came through a shared link where to get the receipt for all files sent so far. Pages of accounts offer none. */
+/** Shows a visitor who came through a shared link where to get the receipt for all sent files. Pages of accounts offer no receipts. */
 function offerReceipt(ended: readonly Upload[]): void {
   const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
   if (fresh.length === 0 || folderUrl().startsWith('/home/')) return;

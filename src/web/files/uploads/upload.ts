@@ -7,7 +7,7 @@ const namelessPicture = /^image\.(png|jpe?g|gif|webp|avif|bmp|tiff?)$/i;
 /** Maximum age of such a picture in milliseconds. It is short, because browsers create the picture when it is pasted. */
 const justMadeMs = 5_000;
 
-/** Returns the name of a pasted file. A picture without a name of its own gets one with the time. */
+/** Returns the name of a pasted file. A picture without its own name gets a name that contains the time. */
 export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModified'>, nowMs: number, word: string): string {
   const extension = namelessPicture.exec(name)?.[1];
   if (extension === undefined || nowMs - lastModified > justMadeMs) return name;
@@ -26,7 +26,7 @@ export interface Upload {
   readonly home: string;
   /** Path of folders below `home`, separated by `/`; empty for `home` itself. */
   readonly folder: string;
-  /** Name under which the file is stored. If the name is taken and both files are to be kept, it is changed. */
+  /** Name under which the file is stored. If the name is taken and both files are to be kept, the upload gets another name. */
   name: string;
   state: 'waiting' | 'running' | 'paused' | 'done' | 'held' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;

@@ -50,7 +50,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
     });
     const file = await openFile(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
     const shown = await part.show(file, work.signal);
-    // The button that shows a formatted text as it is.
+    // The button that switches a formatted text to its source is moved to the tools.
     const choice = shown.querySelector<HTMLElement>(':scope > .form-choice > button');
     choice?.parentElement?.remove();
     return { nodes: [shown], tools: choice ? [choice] : [], clean: () => work.abort() };
@@ -84,8 +84,8 @@ async function pdf(src: string, label: string): Promise<Shown> {
 addStyle(style);
 
 /**
- * Returns whether a row's file is a picture or a film. If the first shown file is one, the viewer steps only through pictures and films,
- * otherwise only through other files.
+ * Returns whether a row's file is a picture or a film. If the first shown file is a picture or a film, the viewer steps only through
+ * pictures and films. Otherwise, it steps only through other files.
  */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
@@ -293,7 +293,7 @@ async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => voi
     own.abort();
     watchSize.disconnect();
     stage.classList.remove('enlarged');
-    // This preloaded element can be shown again.
+    // The element stays preloaded, and can be shown again.
     image.removeAttribute('style');
   };
   return { nodes: [image], tools: [farther, nearer], onKey, clean };

@@ -83,7 +83,7 @@ const { compare } = new Intl.Collator(formatTag, { numeric: true });
 
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Time in milliseconds after which the URL of a saved file is revoked. By then the browser has read it. */
+/** Time in milliseconds after which the URL of a saved file is revoked. By then, the browser has saved the file. */
 const savingMs = 60_000;
 
 /** Lists the members of a ZIP archive. Files can be saved, and text files can be shown. @param signal ends all work on the archive */
@@ -118,7 +118,7 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const nextItems = async () => {
     const before = archive.members.length;
     const read = archive.next(batch);
-    // If a later step fails, its error is only shown, so that the members that are already listed stay.
+    // If the first step fails, the caller shows the error instead of a list. If a later step fails, the list stays.
     await (before === 0 ? read : tried(read));
     const { members } = archive;
     const all = previewText('members', { count: archive.count() });

@@ -100,12 +100,12 @@ export function crc32(bytes: Uint8Array, before: number): number {
   return ~crc >>> 0;
 }
 
-/** The characters of code page 437 from 0x80 on. It is the encoding of names that are not in UTF-8 (APPNOTE D.1). */
+/** The characters from 0x80 on in code page 437, which is the encoding of names that are not in UTF-8 (APPNOTE D.1). */
 const upperHalf =
   'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
 /**
- * Decodes a name. Many programs write UTF-8 without setting its flag, so any valid UTF-8 counts as UTF-8.
+ * Decodes a name. Many programs write UTF-8 without setting the flag for it, so any valid UTF-8 counts as UTF-8.
  * @param unicodeName Info-ZIP's extra field with the name in UTF-8. It is used only if its CRC-32 matches `bytes` (APPNOTE 4.6.9)
  */
 function memberName(bytes: Uint8Array, isUtf8: boolean, unicodeName: DataView | undefined): string {

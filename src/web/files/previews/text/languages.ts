@@ -48,8 +48,7 @@ const tabSize = 4;
 const indentUnit = 2;
 
 function tokenClass(style: string | null): string | undefined {
-  // A style can contain several names, separated by spaces, and a name several parts, separated by dots. The first part with a colour
-  // counts.
+  // A style consists of names separated by spaces, and a name of parts separated by dots. The first part with a colour counts.
   return style
     ?.split(/[ .]/)
     .map((token) => classes.get(token))
@@ -186,7 +185,7 @@ const byNames = [
 
 const languages = new Map(byNames.flatMap(([language, names]) => names.split(' ').map((name) => [name, language as Language] as const)));
 
-/** Returns the language of a file by its name; undefined if there is none for it. */
+/** Returns the language of a file by its name; undefined if the name is not in the table. */
 export function findLanguage(fileName: string): Language | undefined {
   return languages.get(fileName.slice(fileName.lastIndexOf('.') + 1).toLowerCase());
 }

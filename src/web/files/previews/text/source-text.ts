@@ -95,7 +95,7 @@ export function program(source: string, name: string, signal: AbortSignal): HTML
   return element;
 }
 
-/** Maximum number of lines, and of characters, that each step of a long text shows. Some files have no line breaks. */
+/** Maximum number of lines, and of characters, that each step of a long text shows. The second limit is for files with few line breaks. */
 const stepLines = 1000;
 const stepCharacters = 512 * 1024;
 

@@ -72,7 +72,7 @@ export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement
   return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
 }
 
-/** Maximum number of rows that a step adds to a table, of columns that are shown, and of cells that a step adds. */
+/** Limits of a table: the rows that one step adds, the columns, and the cells that one step adds. */
 const stepRows = 1000;
 const maxColumns = 100;
 const maxCells = 10_000;
@@ -135,8 +135,8 @@ const maxJsonBytes = 2 * 1024 * 1024;
 const maxMarkdownBytes = 256 * 1024;
 
 /**
- * Shows formatted Markdown, a table of separated values, a JSON tree, or a program in colours. Of a long text, only the beginning is shown
- * at first.
+ * Shows formatted Markdown, a table of separated values, a JSON tree, or a program in colours. At first, only the beginning of a long text
+ * is shown.
  */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
