@@ -73,7 +73,7 @@ export class AccountFiles {
    *
    * @param operation the account needs one of the `neededRights` of this operation; with only `traverse`, it sees only folders
    * @returns undefined when nothing exists at the path
-   * @throws ServiceError `forbidden` if the account has none of these rights, or only `traverse` and no folder exists at the path
+   * @throws ServiceError `forbidden` if the account has none of these rights, or if it has only `traverse` and the path is no folder
    */
   inspect(path: VirtualPath, operation: Operation = 'inspect'): Entry | undefined {
     this.#paths.require(path, operation);
@@ -89,7 +89,7 @@ export class AccountFiles {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
 
-  /** Whether the account may know if a path exists. If it may not know this, replies do not depend on whether the path exists. */
+  /** Whether the account may know if a path exists. If not, no reply may depend on whether the path exists. */
   isVisible(path: VirtualPath): boolean {
     return this.#paths.isVisible(path);
   }
@@ -105,7 +105,7 @@ export class AccountFiles {
     else this.#paths.orReport(failedId, path, () => this.#paths.requireVisible(path));
   }
 
-  /** If a folder is missing and the account may know that, refuses an operation in the folder. @throws ServiceError `not-found` */
+  /** Refuses an operation in a missing folder if the account may know that the folder is missing. @throws ServiceError `not-found` */
   requireFolder(path: VirtualPath): void {
     if (this.may(path, 'missFolder') && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
   }
@@ -116,8 +116,8 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a file for reading. Emits `fileOpened` or `openFailed`. When the download ends, `fileDownloaded` or `downloadFailed` follows; if
-   * the client went away, `clientWentAway` and then `downloadFailed`.
+   * Opens a file for reading. Emits `fileOpened` or `openFailed`. At its end, the download emits `fileDownloaded` or `downloadFailed`. If
+   * the client went away, the download emits `clientWentAway` before `downloadFailed`.
    */
   openDownload(path: VirtualPath): OpenDownload {
     return this.#paths.orReport(eventIds.openFailed, path, () => {
@@ -164,7 +164,7 @@ export class AccountFiles {
   /**
    * Opens a folder to read many of its files for a ZIP archive. Emits no event. The caller checks with `may` which files may be read.
    *
-   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined if the folder is
+   * @returns the folder, which the caller must close, and the names in it that belong to virtual folders; undefined if the folder is
    *   virtual, or if the system cannot open files relative to a folder
    */
   openFolderQuietly(path: VirtualPath): { opened: OpenedFolder; foreignNames: ReadonlySet<string> } | undefined {
@@ -246,16 +246,16 @@ export class AccountFiles {
    * Gets an unfinished or recently ended upload of the account by its ID. Other requests cannot use the upload until this request releases
    * it.
    * @param onWanted called when a newer request asks for the upload; without this function, the newer request waits
-   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if, with `onWanted`, a newer request
-   * asks for the upload while this one waits
+   * @throws ServiceError `not-found`; `unavailable` while the upload is being ended; `client-gone` if `onWanted` is given and a newer
+   *   request asks for the upload while this request waits
    */
   resumable(id: string, onWanted?: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 
   /**
-   * Returns the record of an unfinished or recently ended upload. Before that, ends the requests that send content to the upload, but not
-   * those that only query it.
+   * Ends the requests that send content to an upload, but not requests that only query it. Then returns the record of the upload, which may
+   * be unfinished or recently ended.
    *
    * @throws as `resumable`
    */
@@ -281,8 +281,8 @@ export class AccountFiles {
    */
   openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {
-      // Without `create`, the outcome reveals whether the file exists. So does the option `exclusive`, but that is tolerated, because
-      // clients such as WinSCP use the option so that they do not overwrite a file.
+      // Without `create`, the outcome reveals whether the file exists. The option `exclusive` reveals it, too, but is accepted, because
+      // clients such as WinSCP use `exclusive` to avoid overwriting files.
       if (!options.create) this.#paths.requireVisible(path);
       return RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     });
@@ -354,7 +354,7 @@ export class AccountFiles {
     await this.environment.events.emitDurable(this.#paths.draft(eventIds.propertiesDenied, path, { details }));
   }
 
-  /** The locks of a path, for a client that takes and releases them. @throws ServiceError `forbidden` without `write` */
+  /** The locks of a path, for a client that takes and releases locks. @throws ServiceError `forbidden` without `write` */
   lockable(path: VirtualPath): LockedPath {
     this.#paths.require(path, 'lock');
     return this.#paths.lockedPath(path);
@@ -372,7 +372,7 @@ export class AccountFiles {
   }
 
   /**
-   * Free and used bytes (RFC 4331). A quota of the account limits the free bytes; with a quota, only the account's own files count as used.
+   * Free and used bytes (RFC 4331). If the account has a quota, it limits the free bytes, and only the account's own files count as used.
    *
    * @throws ServiceError `not-found` for a path that is not on disk
    */

@@ -70,8 +70,8 @@ export class EarlySync {
       })
       .finally(() => {
         this.#syncing = undefined;
-        // A write has to wait while a file system commits a sync. With `onSynced`, syncs are frequent. So the next sync begins only after a
-        // pause that is as long as the sync that has just ended. During the pause, even a slow disk can take writes.
+        // Writes wait while the file system syncs, and with `onSynced` it syncs often. So each sync is followed by a pause of the same
+        // length, in which even a slow disk can take writes.
         const endedMs = this.#clock.monotonicMs();
         if (this.#onSynced) this.#restsUntilMs = 2 * endedMs - beganMs;
         this.#consider();

@@ -119,7 +119,7 @@ export class FileCache {
     if (realPath !== path || stats.size > largestKeptBytes || takesBytes > this.#limitBytes) return undefined;
     const hasRested = this.#clock.nowMs() - stats.ctimeMs > restMs;
     if (!hasRested || !Number.isSafeInteger(stats.ino) || !hasTrustedTimes(opened)) return undefined;
-    // The buffer is not taken from Node's shared pool, because it would keep the whole pool in memory.
+    // Not a buffer from Node's shared pool: each cached buffer would keep its whole pool in memory.
     const content = Buffer.allocUnsafeSlow(stats.size);
     if (readFully(fd, content) < stats.size) return undefined;
     this.#makeRoom(takesBytes);
@@ -154,7 +154,7 @@ export class FileCache {
     return true;
   }
 
-  // Removes files in turn. A file that was used since its last turn is kept for another round (the "second chance" algorithm).
+  // Removes the first files of the map. A file that was used since it was last first moves to the end instead ("second chance" algorithm).
   #makeRoom(wantedBytes: number): void {
     for (const kept of this.#kept.values()) {
       if (this.#takenBytes + wantedBytes <= this.#limitBytes) return;

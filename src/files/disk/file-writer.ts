@@ -192,7 +192,7 @@ export class FileWriter implements RandomWriter {
     if (this.#early.failure !== undefined) throw asServiceError(this.#early.failure);
   }
 
-  /** Changes the final name of the file. @param target from then on owned by the writer, even if this method throws */
+  /** Changes the final name of the file. @param target the writer closes it, even if this method throws */
   retarget(target: WriteTarget): void {
     const old = this.#target;
     try {
@@ -294,7 +294,7 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
-    // `before` may be outdated when `put` runs, because the quota and the trash may need time before that.
+    // `before` may be outdated when `put` runs, because `put` may first wait for the quota and the trash.
     let mayHaveChanged = reservation !== unlimited;
     const put = (kept: KeptReplaced | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
@@ -396,5 +396,5 @@ interface Put {
   kept: KeptReplaced | undefined;
 }
 
-/** Thrown while a quota reservation is committed, if the name is taken. So the reservation does not count the bytes of the file. */
+/** Thrown if the name is taken. It ends the commit of the quota reservation, so that the bytes of the file are not counted. */
 class NameIsTaken extends Error {}

@@ -17,8 +17,8 @@ const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0x
  * @param member the path that is removed
  * @param stats result of lstat(2) for the path, if known
  * @param action removes the name synchronously
- * @returns the result of the action; `freed` resolves when the space is free, and never rejects; it is undefined if the space is already
- *   free
+ * @returns `result` of the action; `freed`, which resolves when the space is free, and never rejects. `freed` is undefined if the space is
+ *   already free
  * @throws the errors of the action
  */
 export function freeInBackground<T>(

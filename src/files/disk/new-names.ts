@@ -14,7 +14,7 @@ export interface NameRules {
   ifTaken: 'refuse' | 'number';
   /** Whether the account may create a file with another name in the same folder. */
   mayCreate: (name: string) => boolean;
-  /** Number of days for which the new file is retained; 0 for none. */
+  /** Number of days for which the new file is retained; 0 if it is not retained. */
   retainDays: number;
 }
 
@@ -26,8 +26,8 @@ const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
  * creates the name at the same moment. On a file system without hard links, lstat(2) looks for the name first, which protects only against
  * other renames by this process.
  *
- * @param isShared whether other processes may rename the file, too. If one of them did so first, this rename is undone; otherwise the file
- *   would have two names
+ * @param isShared whether other processes may rename the file, too. If another process renamed it first, this rename is undone, because
+ *   the file would have two names
  * @returns whether the file got the name
  * @throws Error ENOENT if the old name no longer exists
  */

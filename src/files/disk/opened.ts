@@ -147,7 +147,7 @@ function readMember(path: string, target: Buffer): number {
   }
 }
 
-/** A descriptor of the initial working directory. The path is not used instead, because it may no longer exist. */
+/** A descriptor of the initial working directory, because the path of that directory may no longer exist. */
 let startFd: number | undefined;
 
 /** @returns whether the working directory was changed; that is impossible in worker threads */
@@ -242,7 +242,7 @@ export class FollowedFolder {
   }
 }
 
-/** The error for a change in a folder, if another request, node or program moved the folder before the change was made. */
+/** The error if another request, node or program moved a folder before a change in the folder was made. */
 export function folderMoved(): ServiceError {
   return new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
 }

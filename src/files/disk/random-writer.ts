@@ -13,14 +13,14 @@ export interface FinishOptions {
   requireUnlocked: () => Promise<void> | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
-  /** Access time to set together with `modifiedMs`; equal to it by default. */
+  /** Access time to set together with `modifiedMs`, Unix time in milliseconds; by default equal to `modifiedMs`. */
   accessedMs?: number | undefined;
   /**
    * Called with the file that currently has the final name, while the mutex of the rename is locked. If the function throws, that file
    * remains.
    */
   verify?: ((current: Entry | undefined) => void) | undefined;
-  /** If `finish` succeeds, it ends the reservation. */
+  /** A successful `finish` ends the reservation. */
   reservation?: QuotaReservation;
   rules: NameRules;
   /** Moves the replaced file to the trash. */

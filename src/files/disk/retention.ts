@@ -9,12 +9,12 @@ const dayMs = 86_400_000;
 
 const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 
-/** The name of a file in the data folder, the "mark". It contains the time after which no file of this server is retained any more. */
+/** The name of the mark, a file in the data folder. It contains the time after which no file of this server is retained any more. */
 const markName = 'retention';
 
 /**
- * The time in the mark is this number of days after the end of the longest retention. So uploads rarely have to rewrite the mark. A node
- * that receives no uploads rewrites it only when the configuration is loaded, which is often enough.
+ * The time in the mark is this number of days after the end of the longest retention, so that uploads rarely have to rewrite the mark. A
+ * node that receives no uploads rewrites the mark only when it loads the configuration. The margin covers the time between two loads.
  */
 const markMarginDays = 366;
 

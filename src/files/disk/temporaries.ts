@@ -132,8 +132,8 @@ export interface Successor {
  * A line of the record, about a file or folder ("item") at `path`. The next start of the service moves the item back, or removes it:
  * - Without `original`, the item is removed.
  * - With `original` only, the item is moved back to `original` if that path is free. If not, the item was replaced, and is removed.
- * - With a `successor`, the item is removed if the successor exists. Otherwise it is moved back; if `original` is not free, it gets a
- *   number.
+ * - With a `successor`, the item is removed if the successor exists. Otherwise the item is moved back; its name gets a number if `original`
+ *   is not free.
  */
 interface Remains {
   path: string;
@@ -279,8 +279,8 @@ function parseLine(line: string): Remains[] {
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
     if (typeof path !== 'string' || typeof original !== 'string') return [];
-    // Only an item that was set aside may have its former path in another folder: a move gives its source a hidden name in the target
-    // folder.
+    // A move sets its source aside in the target folder. So an item that was set aside may have its former path in another folder; no other
+    // item may.
     const mayReturn = dirname(path) === dirname(original) || isAsideName(basename(path));
     return mayReturn ? [{ path, original, successor: parseSuccessor(successor) }] : [{ path }];
   } catch {

@@ -26,7 +26,7 @@ const pauseMilliseconds = 5;
 /** Thrown if the connection ended while content was sent. */
 class BrokenError extends Error {}
 
-/** Lets a clamd inspect files (man clamd(8), INSTREAM). */
+/** Lets clamd, the daemon of ClamAV, inspect files (clamd(8), command INSTREAM). */
 export class ClamdInspector implements Inspector {
   readonly #options: ClamdInspectionOptions;
   readonly #clock: Clock;

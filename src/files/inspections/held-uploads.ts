@@ -21,7 +21,7 @@ import type { Inspections } from './inspections.ts';
 import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
-/** If a process uses the store alone: interval at which it looks for held uploads whose inspection is not running. */
+/** Interval at which a process that uses the store alone looks for held uploads whose inspection is not running. */
 const resumeEveryMs = 10_000;
 
 /** Maximum number of held uploads that are processed at the same time, for example to inspect them again. Each may need an open file. */
@@ -116,11 +116,11 @@ export class HeldUploads implements Holding {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
-      // If the folder was moved before the store had the record, the move could not update the record. So it is updated here.
+      // If the folder was moved before the store had the record, the move could not update the record. So the record is updated here.
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
-      // A newer upload with the same name may have ended this one before the content of this one got its hidden name.
+      // A newer upload with the same name may have ended this upload before the content got its hidden name.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());
@@ -153,7 +153,7 @@ export class HeldUploads implements Holding {
       await this.supersede(target, id);
       await paths.emitDurable(eventIds.uploadHeld, path, { held_id: id, reason: held.reason, total_write, moved_from });
     });
-    // If an inspection is running, it notices the new name when it ends, and the upload is then inspected under that name.
+    // After a running inspection, `#apply` notices the new name and inspects the upload again.
     if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
     return heldError(id, path);
   }

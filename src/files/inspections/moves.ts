@@ -75,8 +75,8 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;
   const realPath = formerly?.realPath ?? source.realPath;
-  // It is not known through which path the file was uploaded; the path may have led through a symbolic link. But the inspections of all
-  // virtual paths that lead to the file's real path applied to the upload in any case.
+  // The path of the upload is unknown, and may have led through a symbolic link. But the inspections of all virtual paths that lead to the
+  // file's real path applied to the upload in any case.
   const former = paths.mounts.virtualPathsOf(relative === '' ? realPath : `${realPath}/${relative}`);
   const before = new Set(former.flatMap((path) => paths.account.inspections.at(path)));
   const after = uuidsAt(paths, to, target.realPath, relative);
@@ -121,8 +121,8 @@ export function unnamedCopy(move: Move, hidden: string): Unnamed {
 }
 
 /**
- * Renames in two steps. The first step gives the source a hidden name in the target's folder. The second step renames it to its final name,
- * and addresses it by the path of that folder. If another node moves the folder after the check, the second step fails (ENOENT), and
+ * Renames in two steps. The first step gives the source a hidden name in the target's folder. The second step renames the source from the
+ * real path of the hidden name to the final name. If another node moves the folder after the check, the second step fails (ENOENT), and
  * nothing becomes visible.
  */
 function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): T {

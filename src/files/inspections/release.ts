@@ -57,8 +57,7 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
   const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
   const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
-  // More inspections than these may apply to a name with a number, or to a path through a symbolic link. In that case, the gate refuses the
-  // move.
+  // If more inspections apply to the name with a number, or to a path through a symbolic link, the gate refuses the move.
   const before = neededInspections(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
   const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);

@@ -154,6 +154,6 @@ function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: str
 }
 
 function reachable(folder: OpenedFolder, roots: RealRoots, name: string, isFolder: boolean): boolean {
-  // The roots exclude only one path inside them: the data folder. A file cannot be at that path, so it needs no check.
+  // The roots exclude only one path inside them: the data folder. No file can be at that path, so only folders need a check.
   return !isFolder || roots.contains(`${folder.realPath}/${name}`);
 }

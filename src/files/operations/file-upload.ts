@@ -78,8 +78,8 @@ export interface FileUpload {
   /** Renames the content to its final name. Emits `fileUploaded`, which is on disk when the promise resolves. */
   commit(): Promise<UploadResult>;
   /**
-   * Drops the content; an existing file is unchanged. Emits `uploadFailed`, and before that, if the client went away, `clientWentAway`.
-   * Does nothing after `commit`.
+   * Drops the content; an existing file is unchanged. Emits `uploadFailed`. If the client went away, emits `clientWentAway` first. Does
+   * nothing after `commit`.
    */
   abort(reason: unknown): Promise<void>;
 }

@@ -11,7 +11,7 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { asideName, isKeptName, isRemovedName, type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 
-/** A file or folder that temporarily has a hidden name. The caller ends this with `putBack` or `remove`. */
+/** A file or folder that has a hidden name until the caller calls `putBack` or `remove`. */
 export interface SetAside {
   readonly realPath: string;
   putBack(): void;
@@ -57,7 +57,7 @@ export function setAside(
     realPath,
     putBack() {
       // If the folder was moved after the member was set aside, inspections have judged the folder without this member. So the member must
-      // not return to it.
+      // not return to the folder.
       if (into !== parent && parent.currentPath() !== place)
         throw new ServiceError(
           'unavailable',
@@ -74,7 +74,7 @@ export function setAside(
   };
 }
 
-/** Removes a file, a symbolic link, or a folder with all its members. @returns whether everything is removed, even after a power cut */
+/** Removes a file, a symbolic link, or a folder with all its members. @returns whether all is removed, and stays so after a power cut */
 export async function removeAll(roots: RealRoots, realPath: string): Promise<boolean> {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   if (!stats) return true;
@@ -174,7 +174,7 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
-/** Whether a file with this name does not prevent the removal of its folder: the content of an unfinished upload, or a record of retention. */
+/** Whether a folder counts as empty if it contains only files with such names: content of unfinished uploads, and records of retention. */
 function isNegligible(name: string): boolean {
   return isKeptName(name) || isRetentionName(name);
 }

@@ -188,7 +188,7 @@ export class RandomContent {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
 
-  /** If the content stays unchanged, attributes are set on this descriptor: that of the old file, or if there is none, of the new file. */
+  /** The descriptor on which attributes are set if the content stays unchanged. It belongs to the old file if there is one. */
   get unchangedFd(): number {
     return this.#baseFd ?? this.writer.fd;
   }

@@ -25,9 +25,9 @@ export interface RandomUploadOptions extends RandomContentOptions {
 }
 
 /**
- * An upload whose parts are written in any order: into a hidden temporary file, which gets its final name when the upload is committed; or,
- * if the existing file is larger than `copyLimitBytes`, into that file itself. Calls take effect in their order. The caller ends the upload
- * with `commit` or `abort`.
+ * An upload whose parts are written in any order. They are written into a hidden temporary file, which gets its final name when the upload
+ * is committed. If the existing file is larger than `copyLimitBytes`, they are written into the existing file. Calls take effect in their
+ * order. The caller ends the upload with `commit` or `abort`.
  */
 export class RandomUpload implements Transfer {
   readonly direction = 'upload';
@@ -178,8 +178,8 @@ export class RandomUpload implements Transfer {
    * Renames the content to its final name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name; the event is on disk
    * when the promise resolves. If the content was not changed, only sets the attributes, and emits `fileDownloaded`.
    *
-   * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; `held`. Before any other error, including
-   *   the errors of earlier calls, emits `uploadFailed`
+   * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; `held` if an inspection holds the file.
+   *   Before any other error, including the errors of earlier calls, emits `uploadFailed`
    */
   async commit(): Promise<void> {
     try {

@@ -197,7 +197,7 @@ async function relocateAcross(move: Move): Promise<Put> {
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
-    // The source gets a hidden name, so that nothing can be added to it. So the later removal deletes only files that were copied.
+    // The source gets a hidden name. Nothing can be added to it then, so the later removal deletes only files that were copied.
     const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
     aside = setAside(source.folder, source.name, roots, temporaries, { successor });
     if (!isSameState(copied, await treeState(aside.realPath)))

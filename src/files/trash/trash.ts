@@ -77,7 +77,7 @@ export async function measureSize(
   return stats.isFile() ? stats.size : 0;
 }
 
-/** A file or folder that is kept in the trash because it is about to be replaced. The caller ends this with `settle` or `undo`. */
+/** Keeps a file or folder in the trash because it is about to be replaced. The caller calls `settle` or `undo` at the end. */
 export interface KeptReplaced {
   /** Puts the file or folder into the trash. Called just before it is replaced. */
   take(): void;
@@ -178,7 +178,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
   return (parent, name, existing, mustGo = false) => ifRoom(paths, () => prepare(parent, name, existing, mustGo));
 }
 
-/** Puts an item into the trash. If the disk is full, deletes the oldest item and tries again. @returns undefined if no item is left */
+/** Calls `put`. If the disk is full, deletes the oldest item of the trash and tries again. @returns undefined if no item is left */
 export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Promise<T | undefined> {
   for (;;) {
     try {

@@ -26,7 +26,7 @@ interface Backup {
 /**
  * The unfinished uploads of several nodes. In its data folder, this node backs up the records of uploads that it began or continued. When
  * the shared store has lost a record, the backup is used: if the file already has its final name, the upload ends with `fileUploaded`; if
- * not, the upload ends with `uploadFailed`, and its content is removed. Only an upload that was held for review stays held.
+ * not, the upload ends with `uploadFailed`, and its content is removed. But an upload that was held for review stays held.
  */
 export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;

@@ -38,7 +38,7 @@ export async function takeOverContent(
   try {
     record = await hold.renewContent(newPath);
   } catch (error) {
-    // If the hold is lost, the new path was not recorded. After any other error, it may have been, so the new content must stay.
+    // If the hold is lost, the new path was not recorded. After any other error, it may be recorded, so the new content must stay.
     if (isLost(error)) removeContent(newPath);
     throw error;
   }

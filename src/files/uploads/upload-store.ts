@@ -25,7 +25,7 @@ export interface UploadOrder {
   readonly backendUuid?: string | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   readonly modifiedMs?: number | undefined;
-  /** Strings that the protocol needs in later requests, such as headers of the first one. */
+  /** Strings that the protocol needs in later requests, such as headers of the first request. */
   readonly notes: Readonly<Record<string, string>>;
   /** Set for an upload that has all its content and is held by an inspection. */
   readonly held?: HeldFacts | undefined;
@@ -64,7 +64,7 @@ export interface UploadCompletion {
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`; undefined for neither. If `cancelled`, the record is removed immediately. */
+  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`; undefined without these events. `cancelled` removes the record immediately. */
   readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
   /** Whether the client knows the URL of the upload. If it does not, no outcome is kept. */
   readonly isTold: boolean;
