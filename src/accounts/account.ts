@@ -162,7 +162,7 @@ export interface Account {
   readonly homeFolderStructure: readonly string[];
   readonly virtualFolders: readonly { path: VirtualPath; realPath: string }[];
   readonly permissions: Permissions;
-  /** The token or link that the client presented, if any. `permissions` are already narrowed to what it grants. */
+  /** The token or link that the client presented, if any. `permissions` are already narrowed to the scope of this token or link. */
   readonly grant?: GrantName | undefined;
   /** The treatment of an upload whose name is taken by a file that must not be replaced: it is refused, or gets a numbered name. */
   readonly onNameTaken: 'refuse' | 'number';
@@ -205,7 +205,7 @@ export class AccountError extends ServiceError {
  * The home folder options that apply to an account: each is taken from the first holder that sets it
  * (docs/spec/authentication.md#effective-account).
  *
- * @param holders the options of the account, of its group and of `DEFAULT_GROUP`, in this order; undefined for one that does not exist
+ * @param holders the options of the account, of its group and of `DEFAULT_GROUP`, in this order; undefined for a group that does not exist
  */
 export function homeFolderOptions(...holders: (HomeFolderConfiguration | undefined)[]) {
   const firstText = (name: 'home_folder_path' | 'create_home_folder_owner' | 'create_home_folder_group') =>

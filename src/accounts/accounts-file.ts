@@ -134,7 +134,7 @@ export class AccountsFile {
    *
    * @param keptHashes number of former hashes to keep
    * @param former the hash that the account should still have. If the account has another hash, because another process changed the
-   *   password, nothing is written. If absent, this is not checked
+   *   password, nothing is written. If `former` is absent, the hash is not checked
    * @returns whether the new hash was written
    * @throws ServiceError `account-gone` when the account is gone, `unavailable` when the file cannot be locked or read; a system error when
    *   it cannot be written; UnsyncedChange when the new password is valid, but a power failure may undo it

@@ -137,7 +137,7 @@ function shaRounds([of5, of6]: string[]): number {
  * Parses a password hash that another system created.
  *
  * @returns undefined when the format is unknown
- * @throws ServiceError `bad-request` when svc knows the format but cannot verify it, or when that would take longer than two seconds
+ * @throws ServiceError `bad-request` when svc knows the format but cannot verify it, or when the verification would take over two seconds
  */
 export function parseForeignHash(text: string): ForeignHash | undefined {
   for (const { name: format, pattern, excess, weakness, countedBytes = Number.POSITIVE_INFINITY, verify } of formats) {

@@ -47,8 +47,8 @@ export interface PasswordHash extends HashCost {
 }
 
 /**
- * Cost of new hashes. OWASP's password storage cheat sheet lists several equally strong choices. This one needs 16 MiB, so that a few
- * concurrent logins fit into the memory of a small machine. It takes about 150 ms.
+ * Cost of new hashes, one of several equally strong choices in OWASP's password storage cheat sheet. A hash of this cost needs 16 MiB, so
+ * that a few concurrent logins fit into the memory of a small machine. It takes about 150 ms.
  */
 const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
