@@ -86,7 +86,7 @@ export class AuthChain {
     return method?.tokenConfiguration?.(name, {}) !== undefined;
   }
 
-  /** Whether a client that offers a key should go on and sign with it. It should if a method knows the key, or could accept any key. */
+  /** Whether a client that offers a key should sign with this key: a method knows the key, or could accept any key. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
@@ -263,7 +263,7 @@ export class AuthChain {
       },
       data: methodData(method),
     });
-    // An endpoint sends the configuration only at the login, so it is kept. Methods with local accounts can be asked again.
+    // An endpoint sends the configuration only at the login, so the configuration is kept. Methods with local accounts can be asked again.
     const { uuid, type } = method;
     const kept = grant ? { grant: grantName(grant), ...(type === 'http' && { configuration }) } : proof ? { proof } : { configuration };
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };

@@ -66,7 +66,7 @@ export interface AuthMethod {
    * Returns the current configuration of the account of a token or link. Returns undefined if the account was deleted or disabled, or if
    * the method accepts no tokens. A method without this function accepts none.
    *
-   * @param configuration the account that `authenticate` returned for the token (`type` `token`)
+   * @param configuration the account that `authenticate` returned for credentials of the type `token`
    */
   tokenConfiguration?(username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined;
   /**

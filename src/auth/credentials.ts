@@ -11,9 +11,8 @@ import { isObject } from '../lib/json.ts';
 export interface Proof {
   readonly type: CredentialType;
   /**
-   * The fingerprint of the credential. When the account changes its password, there are two, of the old and of the new hash: they are set
-   * before the new hash is written. The password change modifies this array itself, so that everything that refers to the array has the
-   * new fingerprint.
+   * The fingerprint of the credential. Before a new password hash is written, `SessionStore.renew` puts two fingerprints into the array: of
+   * the old and of the new hash. It modifies the array itself, so that everything that refers to the array has the new fingerprint.
    */
   readonly fingerprints: string[];
 }

@@ -40,7 +40,7 @@ export class HashReplacement {
     });
   }
 
-  /** Drops the waiting replacements. Resolves when the running one has finished. */
+  /** Drops the waiting replacements. Resolves when the running replacement has finished. */
   async end(): Promise<void> {
     this.#waiting.clear();
     await this.#running;

@@ -201,7 +201,7 @@ export class CertificateKeeper {
     return pem;
   }
 
-  /** Returns the account key for an ACME directory. All nodes use the same key. It is on disk before the authority sees it. */
+  /** Returns the account key for an ACME directory. All nodes use the same key. The key is on disk before the authority sees it. */
   async #accountKey(directory: string): Promise<string> {
     const { folder, store } = this.#dependencies;
     const name = `account-${hash('sha256', directory, 'hex').slice(0, 16)}`;
