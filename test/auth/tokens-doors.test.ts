@@ -112,7 +112,7 @@ test('kill -9 loses no token and no revocation whose request was answered', asyn
     const { server, client } = await begin();
     for (const { token } of kept) assert.equal((await client.get('/home/', bearer(token))).status, 200);
     for (const token of revoked) assert.equal((await client.get('/home/', bearer(token))).status, 401);
-    // Requests are under way when the process is killed; only the answered ones count.
+    // The process is killed while requests are under way. Only the changes of answered requests must survive.
     const made: { id: string; token: string }[] = [];
     const orders = Array.from({ length: 20 }, async () => {
       const reply = await askForToken(client, {});

@@ -41,7 +41,7 @@ browserTest(
     await send.waitFor();
     const [kept] = await page.evaluate<[string, string][]>('Object.entries(sessionStorage)');
     const dryRun = page.url();
-    assert.match(kept?.[1] ?? '', /"as_of":"\d/, 'what arrives after the count is left out');
+    assert.match(kept?.[1] ?? '', /"as_of":"\d/, 'events that arrive after the dry run are not sent');
     const before = receiver.requests.length;
     await send.click();
     await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
@@ -54,8 +54,8 @@ browserTest(
     await rows.first().waitFor();
     assert.match(await rows.nth(0).innerText(), /failed\s+Replay\s+20 of 25\s+0\s+20\s+olga/);
     assert.match(await rows.nth(1).innerText(), /done\s+Dry run\s+25 of 25/);
-    assert.equal(await rows.count(), 2, 'what the dialogs counted is not listed');
-    // Requests to different handlers are never grouped, even if none of them would differ.
+    assert.equal(await rows.count(), 2, 'replays that a dialog only counted are not listed');
+    // Requests to different handlers are never grouped, even if all of them would be sent unchanged.
     const same = { events: [{ id: '40017', uuid: 'a' }], delivery: 'd1-0', differences: [] };
     const request = { method: 'POST', url: receiver.url, headers: {}, body: '', is_truncated: false };
     const results = ['crm', 'crm', 'other'].map((handler, index) => {

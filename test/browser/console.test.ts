@@ -29,7 +29,7 @@ browserTest('an administrator signs in, arrives where the link led, and signs ou
   assert.equal(await page.getByText('Your session has ended.').isVisible(), false);
 });
 
-browserTest('an error message goes with its section; when the session has ended, the login says so', async (t) => {
+browserTest('an error message disappears when another section is opened; when the session has ended, the login says so', async (t) => {
   const { console } = await startConsole(t, { event_handlers: { crm: { type: 'http', url: 'http://127.0.0.1:9/', target: '40017' } } });
   const page = await openBrowser(t, { expectedErrors: /40[01]/ });
   await signIn(page, console.url, '#handlers');
@@ -48,7 +48,7 @@ browserTest('an error message goes with its section; when the session has ended,
   await page.context().clearCookies();
   await pause.click();
   await page.getByText('Your session has ended.').waitFor();
-  assert.equal(await message.count(), 0, 'the login says why the action failed');
+  assert.equal(await message.count(), 0, 'only the login says why the action failed');
 });
 
 browserTest('no section offers a viewer a control that changes something; an operator gets such controls', async (t) => {

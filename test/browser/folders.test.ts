@@ -188,7 +188,7 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await opener.click();
     const below = page.getByRole('button', { name: 'Search in sub-folders' });
     if (javaScriptEnabled) {
-      // Also beside matches in this folder, the search for others stays visible.
+      // Even if this folder has matches, the button to search in sub-folders stays visible.
       await field.fill('deep');
       await page.locator('#tools').getByText('1 match').waitFor();
       await page.locator('#tools').getByRole('button', { name: 'Search in sub-folders' }).waitFor();

@@ -129,7 +129,7 @@ browserTest('if a file changes on the disk during its upload, the upload fails, 
   const { server, proxy, page } = setting;
   const { path } = largeFile(server, 'large.bin');
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
-  // The file is dropped, not chosen: the browser reads a dropped file from the disk, but of a chosen file a test gives it a copy.
+  // The file is dropped, because the browser reads a dropped file from the disk. Of a file that a test chooses, it gets a copy.
   await drop(page, [path]);
   await until('content arrives', () => proxy.offsets.length === 1);
   await proxy.goDown();

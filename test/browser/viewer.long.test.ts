@@ -43,7 +43,7 @@ browserTest(
     await page.getByRole('link', { name: 'p2.png' }).click();
     await shows('p2.png', '2 of 5');
     await until('the neighbours are requested', () => asked.size === 3);
-    assert.deepEqual([...asked].sort(), ['p1.png', 'p2.png', 'p3.png'], 'one on each side, and no more');
+    assert.deepEqual([...asked].sort(), ['p1.png', 'p2.png', 'p3.png'], 'only one picture on each side is prefetched');
     await page.keyboard.press('ArrowRight');
     await shows('p3.png', '3 of 5');
     await dialog.getByRole('button', { name: 'Previous' }).click();

@@ -161,7 +161,7 @@ test('no certificate of a lying authority is used, and the next configured autho
     Object.keys(lies).map((_, index) => index + 1),
   );
   await kept.keeper.stop();
-  // `keep` configures the file of the first authority only, so this file must contain the roots of both.
+  // `keep` configures only the CA file of the first authority, so this file must contain the roots of both authorities.
   liar.behaviour.lies = { order: { status: 500 } };
   const honest = await new TestAuthority(t).listen(t);
   writeFileSync(liar.caPath, readFileSync(honest.caPath, 'utf8') + readFileSync(liar.caPath, 'utf8'));

@@ -71,7 +71,7 @@ test('a reload changes the port for challenges, unless the new port is in use; m
     const { headers } = await new Client(`http://127.0.0.1:${of}`).get('/x', { user: null, headers: { host: 'files.example.com' } });
     return headers.location;
   };
-  assert.equal(await redirect(http), `https://files.example.com:${port}/x`, 'to the first service that has the name');
+  assert.equal(await redirect(http), `https://files.example.com:${port}/x`, 'the redirect leads to the first service that has the name');
   const monitor = new Client(listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
   const { text } = await monitor.get('/metrics', { user: null });
   for (const service of ['web', 'desk']) {

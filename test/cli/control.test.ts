@@ -163,7 +163,11 @@ test('commands find the service by its configuration, its data folder or the cur
   assert.equal(lstatSync(socket).mode & 0o777, 0o600);
   const config = join(cwd, 'other.yaml');
   writeFileSync(config, 'server: {data_folder_path: svc-data}\nservices: {web: {type: http, prot: 1}}\n');
-  assert.match((await run(t, ['sessions', 'list', '--config', config], { cwd: '/' })).stdout, /admin/, 'despite other errors in it');
+  assert.match(
+    (await run(t, ['sessions', 'list', '--config', config], { cwd: '/' })).stdout,
+    /admin/,
+    'the data folder of a configuration is used despite its errors',
+  );
   assert.match((await run(t, ['sessions', 'list'], { cwd: '/', env: { SVC_CONFIG: config } })).stdout, /admin/);
   server.child.kill('SIGKILL');
   await server.ended;

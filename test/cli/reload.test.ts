@@ -133,7 +133,7 @@ function fingerprint(port: number): Promise<string> {
   });
 }
 
-test('renewed TLS files are used without a signal; a pair of which one file is new is not used', { timeout: 60_000 }, async (t) => {
+test('renewed TLS files are used without a signal, but only when both files of a pair are new', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const cwd = temporaryFolder(t);
   const replace = (name: string, text: string) => {

@@ -89,7 +89,7 @@ test('guesses at a file account do not lock out the administrator of the same na
     { server: { security_policy: { ban_after_failures: 100 } } },
     { administrators: { alice: { password: await cheapHash(testPassword), role: 'operator' } } },
   );
-  // The console once listed the administrator alice under a name that looked like the second one.
+  // The second name looks like the name under which the console lists the limit of the administrator alice (`administrator/alice`).
   for (const name of ['alice', 'administrator alice'])
     for (let index = 0; index < 10; index++) await server.get('/home/', { user: `${name}:guess ${index}` });
   const user = `alice:${testPassword}`;

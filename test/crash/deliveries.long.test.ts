@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_DELIVERY_CRASH_ROUNDS ?? 100);
 
-/** On a very busy machine the loop ends early, and the test says so. */
+/** Time limit, in milliseconds, for the rounds of kills. A very busy machine makes fewer rounds, and the test prints their number. */
 const longestMs = 200_000;
 
 // Of 13 replies, four are faults and one is late. Retries deliver each event in the end.

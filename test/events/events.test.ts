@@ -9,7 +9,7 @@ import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-const decided = [
+const allIds = [
   30011, 30012, 30013, 30014, 30015, 30016, 30017, 30019, 30020, 30021, 30023, 30024, 30026, 30027, 30029, 30030, 30032, 30033, 30035,
   30036, 30038, 30039, 30041, 30042, 30043, 30044, 30051, 30067, 30068, 20001, 20002, 20181, 20005, 20011, 20012, 20021, 20031, 20149,
   20042, 20067, 20066, 20076, 20077, 20078, 20085, 20086, 20111, 20136, 20126, 20137, 20142, 20156, 20157, 20174, 20189, 20190, 20191,
@@ -19,8 +19,8 @@ const decided = [
   40085, 40086, 40091, 40092, 40093, 40094, 40095, 40096,
 ];
 
-test('the catalogue has every decided event once, with existing groups', () => {
-  assert.deepEqual(eventCatalogue.map((definition) => definition.id).sort(), decided.toSorted());
+test('the catalogue has each of the known events once, with existing groups', () => {
+  assert.deepEqual(eventCatalogue.map((definition) => definition.id).sort(), allIds.toSorted());
   for (const { id, meaning, groups } of eventCatalogue) {
     assert.ok(meaning.length > 5 && groups.length > 0, String(id));
     for (const group of groups) assert.ok(eventGroups.includes(group));
@@ -29,7 +29,7 @@ test('the catalogue has every decided event once, with existing groups', () => {
   assert.equal(formatMessage(40017, { path: '/a' }), 'The file "/a" was uploaded.');
 });
 
-test('timestamps have all their forms', () => {
+test('an instant is given in all forms of timestamps', () => {
   const zone = process.env.TZ;
   process.env.TZ = 'Europe/Berlin';
   // `jsonTimestamps` remembers the last second. An earlier test may have asked for the same second in another time zone.

@@ -17,7 +17,7 @@ const garbage = ['garbage', '{"a":', 'null', '[1,2]', '{}', '"text"', '-1e999', 
 const lockBody = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/22.1.0 (arm64)', 'content-type': 'application/xml', depth: '0' };
 
-/** Sends a command, again and again while the link throws `unavailable`: for two seconds after the link noticed a removed key. */
+/** Sends a command, and repeats it while the link throws `unavailable`. The link does so for two seconds after it noticed a removed key. */
 async function call(link: RedisLink, ...command: string[]): Promise<unknown> {
   let reply: unknown;
   await until(`${command[0]} is answered`, async () => {

@@ -22,7 +22,7 @@ function pathNamed(value: string): string {
   return /%(?:[01][0-9A-F]|7F|C2%[89])|%20$/.test(value) ? decodeURIComponent(value) : value;
 }
 
-test('the value is the path itself; control characters and a final space are encoded, and in a value with either, % as well', () => {
+test('the value is the path itself; if the path has control characters or a final space, these are encoded, and so is %', () => {
   const cases: [string, string][] = [
     ['/', '/'],
     ['/a b/c#d?e&f"g\\h', '/a b/c#d?e&f"g\\h'],

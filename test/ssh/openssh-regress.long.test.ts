@@ -78,7 +78,7 @@ async function startRegress(
   return async (script) => {
     const failures = join(obj, 'failed-regress.log');
     rmSync(failures, { force: true });
-    // The scp tests run as copies without the older protocol, which would need no server.
+    // The scp tests run as copies without the mode for the older protocol, because this mode does not use the server.
     for (const name of [script, 'scp-ssh-wrapper.sh'])
       writeFileSync(join(folder, name), regressScript(name).replace('for mode in scp sftp', 'for mode in sftp'));
     const args = [join(installed, 'test-exec.sh'), obj, join(folder, script)];

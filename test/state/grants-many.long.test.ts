@@ -61,7 +61,7 @@ test('100,000 tokens are read in seconds, found quickly, use bounded memory, and
   t.diagnostic(`read ${Math.round(readMs)} ms, heap ${Math.round(heapBytes / 1e6)} MB, ${count} found ${Math.round(foundMs)} ms`);
   t.diagnostic(`10,000 strangers ${Math.round(missedMs)} ms, file ${writtenBytes} to ${compactBytes} bytes in ${Math.round(addMs)} ms`);
   assert.ok(readMs < 20_000, `${readMs} ms to read them`);
-  // 0.1 ms for each allows for a loaded machine; a linear search would exceed the limit of the test.
+  // A limit of 0.1 ms for each token allows for a busy machine. A linear search would exceed it.
   assert.ok(foundMs < count / 10 && missedMs < 1000, `${foundMs} ms, ${missedMs} ms`);
   assert.ok(heapBytes < 300e6, `${heapBytes} bytes`);
   assert.ok(compactBytes < writtenBytes, 'the first change rewrites the file');
