@@ -10,9 +10,9 @@ const maxCharacters = 4096;
 /**
  * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression (`e/RE/flags`, `m/RE/flags`),
  * or one of these after `!`, which negates it. Globs ignore case and must match the whole text. A regular expression can match any part of
- * the text. A remote party chooses the text, so the time for matching must grow only linearly with its length, and it does.
+ * the text. A remote party chooses the text, so the time for matching grows only linearly with the length of the text.
  *
- * @param of the kind of texts to match. In a regular expression, `.` matches a line break for `paths`, but not for `texts`. For `paths`, a
+ * @param of kind of texts to match. In a regular expression, `.` matches a line break for `paths`, but not for `texts`. For `paths`, a
  *   letter such as `ö` also equals its decomposed form (two characters, as macOS writes it), so that another spelling cannot evade a rule
  * @throws ServiceError `bad-request` with the reason
  */

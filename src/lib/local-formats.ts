@@ -1,6 +1,6 @@
 /**
- * Maximum number of date texts, and of size texts, that are cached. Without a cache, formatting takes longer than the rest of a row in a
- * listing.
+ * Maximum number of date texts, and of size texts, that are cached. Without a cache, formatting them takes longer than rendering the rest
+ * of a listing's row.
  */
 const maxTexts = 2_000;
 

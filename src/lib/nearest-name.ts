@@ -18,7 +18,8 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * Finds the known name that was probably meant. One letter may differ, or up to a third of its letters.
+ * Finds the known name that was probably meant. Up to a third of its letters may differ. In a name of one or two letters, one letter may
+ * differ.
  *
  * @returns undefined if no name is that similar
  */

@@ -31,7 +31,7 @@ export interface Rate {
   burst: number;
 }
 
-/** Enforces a rate. Callers that arrive too early wait, in the order of their arrival. */
+/** Enforces a rate (token bucket). Callers that arrive too early wait, in the order of their arrival. */
 export class RateLimit {
   readonly #clock: Clock;
   readonly #everyMs: number;

@@ -82,8 +82,8 @@ export interface SendBuffers {
 }
 
 /**
- * With this size, large bodies are sent fastest (docs/design/costs.md). It has room for the header of an archive's member and 1 MiB of the
- * member's content.
+ * Size of the buffers with which large bodies are sent fastest (docs/design/costs.md). It has room for the header of an archive's member
+ * and 1 MiB of the member's content.
  */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 

@@ -28,7 +28,7 @@ export interface Challenge {
   keyAuthorization: string;
 }
 
-/** Thrown if an order failed, or if an authority does not follow RFC 8555. */
+/** Thrown if an order fails, or if an authority does not follow RFC 8555. */
 export class AcmeError extends Error {
   /** Time in milliseconds during which the authority accepts no requests. */
   readonly retryAfterMs: number;
@@ -259,7 +259,10 @@ function checkedUrl(value: unknown, what: string): string {
   throw new AcmeError(`the authority gave no https URL for ${what}`);
 }
 
-/** Returns the pause that a Retry-After header asks for (RFC 9110 §10.2.3), in milliseconds and at most a day; 0 without the header. */
+/**
+ * Returns the pause that a Retry-After header asks for (RFC 9110 §10.2.3), in milliseconds. It is at most a day, and 0 without a valid
+ * header.
+ */
 function parseRetryAfter(retryAfter: string, nowMs: number): number {
   const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : 0;

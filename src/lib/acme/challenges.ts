@@ -43,7 +43,7 @@ export class ChallengeServer {
     this.#log = log;
     this.#server = createServer(limits, (incoming, outgoing) => void this.#answer(incoming, outgoing));
     let open = 0;
-    // `maxConnections` is not used, because node:cluster would pass surplus connections from node to node without end.
+    // `Server.maxConnections` is not set, because node:cluster would pass surplus connections from node to node without end.
     this.#server.on('connection', (socket) => {
       if (open >= maxConnections) return void socket.destroy();
       open++;
@@ -158,11 +158,11 @@ export class TlsChallenges {
   }
 
   /**
-   * Reads the first record of a connection. Answers a challenge, and leaves any other connection to `giveOn`.
+   * Reads the first record of a connection. Answers a challenge, and leaves any other connection to `passOn`.
    *
-   * @param giveOn called if the connection is not for a challenge. By then, all received bytes have been put back into the socket
+   * @param passOn called if the connection is not for a challenge. By then, all received bytes have been put back into the socket
    */
-  sort(socket: Socket, giveOn: () => void): void {
+  sort(socket: Socket, passOn: () => void): void {
     const chunks: Buffer[] = [];
     const cut = () => void socket.destroy();
     const end = catching(() => {
@@ -177,7 +177,7 @@ export class TlsChallenges {
       end();
       socket.unshift(bytes);
       if (bytes.includes(onlyProtocol)) this.#server.emit('connection', socket);
-      else giveOn();
+      else passOn();
     }, cut);
     const timer = this.#clock.after(firstRecordMs, cut);
     socket.on('readable', look).on('error', onError).on('close', end);

@@ -1,6 +1,6 @@
 /**
- * Runs an action for each item, at most `atOnce` at the same time. Each failure reduces this number by one; the remaining items are skipped
- * only if it reaches zero. Rejects at the end with one of the errors.
+ * Runs an action for each item, at most `atOnce` at the same time. Each failure reduces this number by one. If it reaches zero, the
+ * remaining items are skipped. Rejects at the end with one of the errors.
  */
 export async function forEachConcurrently<T>(items: readonly T[], atOnce: number, action: (item: T) => Promise<void>): Promise<void> {
   const waiting = items.values();

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** After a connection was closed, its work has this time, in milliseconds, to end and to emit its event. */
+/** Time in milliseconds in which the work of a closed connection must end and emit its event. */
 const endsWithinMs = 5000;
 
 /** Counts pending work and waits until all of it has ended. */

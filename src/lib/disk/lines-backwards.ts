@@ -26,8 +26,8 @@ export interface BackwardBlock {
 }
 
 /**
- * Reads the lines of a part of a file, beginning with the last one. It does no harm if another process appends to the file or truncates it
- * meanwhile. If the last line has no newline, it is incomplete and left out. Memory use is limited to one chunk or the longest line.
+ * Reads the lines of a part of a file, beginning with the last one. Another process may append to the file or truncate it meanwhile. A last
+ * line without a newline is incomplete and left out. Memory use is limited to one chunk or the longest line.
  *
  * @param range offsets in bytes from the start of the file; a line must begin at `start`
  * @param needles selects the lines that contain at least one needle of each list. The search is fastest if the rarest list comes first

@@ -14,7 +14,7 @@ const maxRanges = 50;
  *
  * @param sizeBytes size of the representation
  * @returns the satisfiable ranges in the order of the header; `unsatisfiable` (416) if there is none. Undefined if the header must be
- *   ignored, because it has another unit, bad syntax, too many ranges or too many overlaps
+ *   ignored, because it has a unit other than bytes, bad syntax, too many ranges or too many overlaps
  */
 export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const set = /^bytes\s*=(.*)$/i.exec(header.trim())?.[1];

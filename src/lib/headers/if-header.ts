@@ -18,7 +18,7 @@ interface IfList {
 const maxConditions = 200;
 
 /**
- * Parses an `If` header (RFC 4918 §10.4). It is met if at least one of its lists is met.
+ * Parses an `If` header (RFC 4918 §10.4). The header is met if at least one of its lists is met.
  *
  * @throws ServiceError `bad-request` if the header does not match the grammar, or has too many conditions
  */

@@ -24,8 +24,8 @@ const renewAfterMs = 8000;
 const maxTries = 3;
 
 /**
- * After Redis lost data, nodes wait this time, in milliseconds, so that each of them can restore its essential data. Meanwhile, no node
- * serves requests.
+ * Time in milliseconds that nodes wait after Redis lost data, so that each node can restore its essential data. Meanwhile, no node serves
+ * requests.
  */
 const defaultSettleMs = 2000;
 
@@ -190,7 +190,7 @@ export class RedisLink implements RedisCaller {
       } catch (error) {
         const isForeign = /^WRONGTYPE|\bWRONGTYPE /.test(String(((error as Error).cause as Error | undefined)?.message));
         if (!isForeign || attempt === maxTries) throw error;
-        // The command is then tried again, even if this node finds no such key: another node may have renamed the key first.
+        // The command is tried again even if this node finds no such key, because another node may have renamed the key first.
         await this.#setForeignKeysAside();
       }
     }
@@ -227,8 +227,8 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // The errors that this pattern matches are about one command; those that `#send` and `#eval` do not handle are bugs of svc. All other
-  // errors mean that Redis cannot execute commands at present.
+  // The errors that match this pattern concern one command. If `#send` and `#eval` do not handle such an error, it is a bug of svc. All
+  // other errors mean that Redis cannot execute commands at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });
@@ -299,7 +299,7 @@ export class RedisLink implements RedisCaller {
     this.#isReady = true;
     this.#options.log.info(isFirst ? 'Redis is there' : 'Redis is back', {
       redis: describeRedisAddress(this.#address),
-      ...(isOther ? { lost: 'it was restarted, failed over or emptied; this node has written its state to it again' } : {}),
+      ...(isOther ? { lost: 'Redis was restarted, failed over or emptied; this node has written its state to Redis again' } : {}),
     });
   }
 }

@@ -136,8 +136,8 @@ export function createTransport(caPem?: string): Transport {
 }
 
 /**
- * Closes idle connections that receive data. Otherwise, the next request would take the data for its reply, so that a login that the
- * endpoint refuses could succeed.
+ * Closes idle connections that receive data. Otherwise, the next request would take the data for its reply. A login that the endpoint
+ * refuses could then succeed.
  */
 function cutUnasked<T extends HttpAgent>(agent: T): T {
   const cut = function (this: Socket) {

@@ -3,7 +3,10 @@ import type { Clock } from '../clock.ts';
 /** Time in milliseconds for which a failing URL is suspended if there are other URLs (docs/spec/delivery.md#several-urls). */
 export const suspensionMs = 300_000;
 
-/** Knows which of several URLs fail. One implementation keeps this in memory (below), and another one in Redis for several nodes. */
+/**
+ * Knows which of several URLs fail. One implementation keeps the suspensions in memory (below). Another one keeps them in Redis, for
+ * several nodes.
+ */
 export interface UrlHealth {
   /** Returns the URLs that are not suspended, in the given order. */
   available(urls: readonly string[]): Promise<string[]>;

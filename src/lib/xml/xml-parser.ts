@@ -113,7 +113,7 @@ export interface XmlElement {
 }
 
 // The parser keeps the order of nodes and interprets no values. It need not replace entities: declarations of entities have already been
-// refused, and `unescaped` replaces the predefined ones. The text of elements is used only as the owner of a lock.
+// refused, and `unescaped` replaces the predefined ones.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
