@@ -36,7 +36,8 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  // If the event is about a token or shared link, its data already names that one. Otherwise the token or link of the client is added.
+  // If the event is about a token or shared link, its data already names this token or link. Otherwise the token or link of the client is
+  // added.
   if (token !== undefined) members.token ??= token;
   if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;
@@ -44,7 +45,7 @@ function definedData({ data, context: { token, link, request } }: EventDraft): R
   return members;
 }
 
-/** An event. `dataJson` is the JSON of its `data`; it is set only if the draft has `shared` members, whose JSON is reused. */
+/** An event. `dataJson` is the JSON of its `data`. It is set only if the draft has `shared` members, whose JSON is reused. */
 export interface MadeEvent {
   event: ServiceEvent;
   dataJson: string | undefined;

@@ -7,6 +7,7 @@ export const eventIds = Object.fromEntries(Object.entries(definitions).map(([nam
 >;
 
 /**
- * The events that report that a complete file has its final path: it was uploaded, released from review, or renamed from a temporary name.
+ * The events which report that a complete file has its final path. The file was uploaded, released from review, or renamed from a temporary
+ * name.
  */
 export const arrivalIds: readonly number[] = [eventIds.fileUploaded, eventIds.sftpFileUploaded];

@@ -22,7 +22,7 @@ export interface RecentChange {
 
 const maxChanges = 100;
 
-/** Maximum number of bytes of the journal that are read, because a page waits for the result. */
+/** Maximum number of bytes of the journal that are read. It is low, because a page waits for the result. */
 const maxBytes = 16 * 1024 * 1024;
 
 /** The kinds of changes, by the ID of their event. */

@@ -135,8 +135,8 @@ export interface EventSink {
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   * Like `append`, but writes all events of this turn of the event loop together. Requests that only read use this, because they cause many
-   * events. A reply that depends on the events must wait for `grouped`.
+   * Like `append`, but writes all events of this turn of the event loop together. It is meant for requests that only read, because they
+   * cause many events. A reply that depends on the events must wait for `grouped`.
    *
    * @param dataJson the JSON of the event's `data`, if the caller has it
    */

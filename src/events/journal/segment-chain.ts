@@ -175,8 +175,9 @@ export class SegmentChain {
   }
 
   /**
-   * Returns the segments to remove, newest first: the segments past their retention, except those that a handler still has to read. The
-   * latter are kept only up to a limit, so that a receiver that stays down cannot fill the disk; beyond it, the oldest ones are removed.
+   * Returns the segments to remove, newest first: the segments past their retention, except those that a handler still has to read.
+   * Segments that a handler still has to read are kept only up to a limit, so that a receiver that stays down cannot fill the disk. Beyond
+   * the limit, the oldest of them are removed.
    */
   #segmentsToRemove(kind: SegmentKind, oldestMs: number, current: number, neededFrom: LogPosition | undefined): RemovedSegment[] {
     const { folder, neededLimitBytes = defaultNeededLimitBytes } = this.#options;

@@ -75,7 +75,7 @@ export function repairSegment(path: string, log: Log): void {
     if (isJson(tail.subarray(lineStart).toString('utf8'))) {
       writeSync(fd, '\n', sizeBytes);
       fsyncSync(fd);
-      log.warn('the journal ended without a newline; it was added', { path });
+      log.warn('the journal ended without a newline; a newline was added', { path });
       return;
     }
     ftruncateSync(fd, tailStart + lineStart);

@@ -182,7 +182,8 @@ async function checkSegment(
 ): Promise<void> {
   const segment = (checkpoints[0] as Checkpoint).segment;
   const end = (checkpoints.at(-1) as Checkpoint).position;
-  // All bytes of an earlier segment are covered, so its size shows whether bytes were removed or added.
+  // Checkpoints cover all bytes of the segments before the last one, so the size of such a segment shows whether bytes were removed or
+  // added.
   const shift = isLast ? Math.min(size - end, 0) : size - end;
   const fd = openIfThere(segmentPath(folder, segment));
   if (fd === undefined) throw new Mismatch(segment, 0, 'the segment is missing');

@@ -6,7 +6,7 @@ export const eventStatuses = ['success', 'failure', 'informational'] as const sa
 
 /**
  * A selection of events. An event must match every given member. It matches a list if it matches one of the items. An empty list matches
- * all.
+ * all events.
  */
 export interface EventSelection {
   id: number[];

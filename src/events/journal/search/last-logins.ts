@@ -10,7 +10,7 @@ const maxAccounts = 100_000;
 
 /** Duration of work in milliseconds before a rest of the same duration. */
 const workMs = 20;
-/** After the journal was read, it is not read again within this time, in milliseconds. */
+/** Minimum time in milliseconds between two readings of the journal. */
 const freshForMs = 1000;
 
 /** The last login of an account. */
