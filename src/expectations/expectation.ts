@@ -94,8 +94,8 @@ export class Expectation {
 
   /**
    * @param fromMs the earliest due time that counts (Unix time in milliseconds)
-   * @param earliestMs up to two occurrences before `fromMs` are considered, too, because a late file may belong to them; but none that is
-   *   due before `earliestMs`
+   * @param earliestMs up to two occurrences before `fromMs` are considered, too, because a late file may belong to them. Occurrences that
+   *   are due before `earliestMs` are not considered
    * @param dueTimes the due times of the options
    */
   constructor(uuid: string, options: ExpectationOptions, dueTimes: DueTimes, fromMs: number, earliestMs = fromMs) {
@@ -161,7 +161,7 @@ export class Expectation {
     this.advance(dueMs);
     let occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
     if (!occurrence) {
-      // The occurrence is earlier than the known ones, so it is created. A due time that is no longer in the schedule is ignored.
+      // An occurrence that is earlier than the known ones is created. A due time that is no longer in the schedule is ignored.
       const isEarlier = this.occurrences.every((one) => one.dueMs > dueMs);
       if (!isEarlier || this.#dueTimes.after(dueMs - 1) !== dueMs) return;
       occurrence = this.#occurrence(dueMs, undefined);
@@ -222,7 +222,7 @@ export class Expectation {
   }
 
   /**
-   * The occurrences for which a file may count that arrives at a given time: those whose windows contain this time, and those whose files
+   * The occurrences for which a file that arrives at a given time may count: those whose windows contain this time, and those whose files
    * are expected again. A binary search works, because occurrences are sorted by both ends of their windows.
    */
   #openAt(timeMs: number): Occurrence[] {

@@ -292,8 +292,8 @@ export class ExpectationWatch {
 }
 
 /**
- * Whether a new state is reported. A state that came from a file or an excuse stays if retention removes the event of the file. It changes
- * if too many files arrive.
+ * Whether a new state is reported. A state that came from a file or an excuse stays if retention removes the event of the file. It becomes
+ * malformed only if too many files arrive.
  */
 function isNews(before: number | undefined, next: number, hasTooMany: boolean): boolean {
   if (before === undefined) return true;

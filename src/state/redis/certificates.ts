@@ -76,8 +76,8 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
 /**
- * Takes or extends the lease of a task that one node does for all nodes. It is possible that two nodes do the task at the same time for a
- * moment. The task must tolerate this.
+ * Takes or extends the lease of a task that one node does for all nodes. For a moment, two nodes may do the task at the same time. The task
+ * must tolerate this.
  *
  * @param node unique to this process
  * @returns whether this node has the lease for the next `leaseMs`

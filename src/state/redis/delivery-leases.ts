@@ -48,9 +48,9 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 
 /*
- * KEYS: lease, epoch (a counter), nodes. ARGV: node, ms, server, handlers of the node, all handlers (0 if the node may exceed its share).
- * Two kinds of leases may be replaced: one of the same server, because an earlier process had it or this process abandoned it, and one
- * without an expiry, because svc did not write it. Returns false if another server has the lease, and 0 if the node already has its share.
+ * KEYS: lease, epoch (a counter), nodes. ARGV: node, ms, server, handlers of the node, all handlers (0 if the node may exceed its share). A
+ * lease of the same server may be replaced, because an earlier process had it, or this process abandoned it. A lease without an expiry may
+ * be replaced, too, because svc did not write it. Returns false if another server has the lease, and 0 if the node already has its share.
  * Otherwise returns a token that is never used twice: when Redis is emptied, the epoch restarts, but the marker in the token changes.
  */
 const acquireScript = markerScript(`${shareText}
@@ -170,7 +170,7 @@ export class DeliveryLeases {
   }
 
   /**
-   * Checks that this node still has the lease; called before each request to the handler. Waits while Redis is unreachable.
+   * Checks that this node still has the lease. Must be called before each request of the handler. Waits while Redis is unreachable.
    *
    * @param isOver aborted to end the wait
    */

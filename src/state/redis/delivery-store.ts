@@ -143,7 +143,7 @@ const checkEveryMs = 250;
 const graceMs = 60_000;
 
 /**
- * Any node can receive an upload that waits for a delivery; that node makes the delivery itself. Through the returned object, the owner of
+ * Any node can receive an upload that waits for a delivery. That node makes the delivery itself. Through the returned object, the owner of
  * the handler learns the outcome.
  *
  * @param isOver aborted to end the wait

@@ -9,7 +9,9 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 import type { FileGrants } from '../memory/grants.ts';
 
-/** Interval in milliseconds at which a node reads other nodes' changes. If a grant ends, its transfers are thus cut within a second. */
+/**
+ * Interval in milliseconds at which a node reads other nodes' changes. The transfers of an ended grant are therefore cut within a second.
+ */
 const followEveryMs = 300;
 
 const forgetEveryMs = 3_600_000;

@@ -3,7 +3,7 @@ import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 /*
  * `session:<key>` is a hash with the login, the account UUID, the fingerprints, and the times of login and last use. `sessions` orders the
  * keys by expiry, which decides whether a session is active. `account:<uuid>` has the keys of one account. The hash is kept for a while
- * after the session has expired, because the node that removes the session reads its account.
+ * after the session has expired, because the node that removes the session reads the account from the hash.
  */
 const keptAfterEndMs = 3_600_000;
 
