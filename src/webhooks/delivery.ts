@@ -25,7 +25,7 @@ export interface Message {
 export interface DeliveryResult {
   outcome: DeliveryOutcome;
   attempts: Attempt[];
-  /** Status and reason phrase of the last reply, and its fault if it is not valid; or the reason why there was no reply. */
+  /** Status and reason phrase of the last reply, and the fault of an invalid reply. Without a reply, the reason why there is none. */
   details: string;
   status: number | undefined;
   /** Headers of the reply to the last attempt; empty without a reply. */
@@ -73,8 +73,8 @@ interface Progress {
 }
 
 /**
- * The result of one request. A message is discarded if it can never succeed, or if the receiver does not want it now. `askedWaitMs` is the
- * pause in milliseconds that the receiver requested.
+ * The result of one request. A message is discarded if its delivery can never succeed, or if the receiver does not want it now.
+ * `askedWaitMs` is the pause in milliseconds that the receiver requested.
  */
 export type Verdict =
   | { kind: 'valid' }
@@ -182,8 +182,8 @@ export class Delivery {
   }
 
   /**
-   * Returns the time at which a retry is due; undefined if there is no retry: `retry_for` has ended, or the receiver requested a wait
-   * beyond its end. Any other wait is shortened to the end of `retry_for`.
+   * Returns the time at which a retry is due; undefined if there is no retry. There is none if `retry_for` has ended, or if the receiver
+   * requested a wait beyond the end of `retry_for`. Any other wait is shortened to this end.
    */
   #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
     const nowMs = this.#clock.nowMs();

@@ -88,7 +88,7 @@ export class HandlerStatus {
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
       // The delivery of an event about a delivery causes no `eventDelivered`, because that event would cause the next one, without end. A
-      // forwarded file causes none either, because it has the event `fileForwarded`. Both deliveries are in the delivery records.
+      // forwarded file causes none either, because it has the event `fileForwarded`. Both kinds of deliveries are in the delivery records.
       if (isDelivered && (isDeliveryEvent(event) || component.type === 'forward')) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });

@@ -8,7 +8,7 @@ export function failedInRow(failures: number): string {
   return `${failures} ${failures === 1 ? 'delivery' : 'deliveries'} failed in a row`;
 }
 
-/** Reasons without a value why a handler does not run. */
+/** The other reasons why a handler does not run. They are fixed texts. */
 export const stopReasons = { fault: 'an internal error, see the log', 'no-node': 'no node delivers for it at present' } as const;
 
 /** The codes of the reasons. `failures` has the number of failures as its value, and `paused` the name of the operator. */

@@ -26,7 +26,10 @@ export interface Forwarded {
 /** The action on the file after it was sent. */
 export type AfterSending = { kind: 'delete' } | { kind: 'move'; segments: readonly string[] };
 
-/** Records which files were sent, and moves or deletes them afterwards. A running service provides this. The functions emit events. */
+/**
+ * Records which files were sent, and moves or deletes them afterwards. A running service provides the implementation. The functions emit
+ * events.
+ */
 export interface ForwardRecords {
   /**
    * Records in the journal that a file was sent. The record is on disk, and visible to all nodes, when the promise resolves.

@@ -132,7 +132,8 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // A checksum with `-` and the number of parts is one of the parts' checksums. Any other covers the whole file, and cannot be compared.
+    // A checksum that ends in `-` and the number of parts is calculated from the checksums of the parts. Any other checksum covers the
+    // whole file, and cannot be compared.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but the storage reports a different checksum`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };

@@ -172,7 +172,7 @@ async function digestThere(connection: SftpConnection, path: string, sizeBytes: 
       next += blockBytes;
     }
   }
-  // The file at the target must not be longer, so one more byte is requested. There must be none.
+  // One more byte is requested, because the file at the target must not be longer than the file sent.
   const beyond = await connection.read(handle, sizeBytes, 1);
   await connection.close(handle);
   return beyond === undefined ? hash.digest('hex') : 'longer';

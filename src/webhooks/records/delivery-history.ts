@@ -74,7 +74,7 @@ export class DeliveryHistory {
     return this.#has(handler, 'undelivered', uuid, position) && !this.isDelivered(handler, uuid, position);
   }
 
-  /** Whether the event has failed only after the time of the bounds: it was still waiting, or it was never tried, at that time. */
+  /** Whether the event failed only after `HistoryBounds.asOfMs`. At that time, it was still waiting, or had never been tried. */
   isFailedLater(handler: string, uuid: string, position: LogPosition | undefined): boolean {
     return this.#has(handler, 'failedLater', uuid, position) && !this.#has(handler, 'undelivered', uuid, position);
   }

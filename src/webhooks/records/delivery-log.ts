@@ -40,7 +40,10 @@ export class DeliveryLog {
     return new DeliveryLog(options, { kind: 'deliveries', alsoRemoves: ['replays'] });
   }
 
-  /** Creates a new file for the records of manual deliveries: a command can make such deliveries while a service writes to its own file. */
+  /**
+   * Creates a new file for the records of manual deliveries, because a command can make such deliveries while a service writes to its own
+   * file.
+   */
   static create(options: DeliveryLogOptions): DeliveryLog {
     const kind = 'replays';
     makeFolders(options.folder, { mode: 0o700 });

@@ -70,8 +70,8 @@ export const deliveryRecord = z.strictObject({
   reply: recordedReply.exactOptional(),
   file: recordedFile.exactOptional(),
   /**
-   * `upload` if an upload waited for the delivery, `replay` if it was sent again by hand, `test` for a test; missing for a delivery in the
-   * background.
+   * `upload` if an upload waited for the delivery, `replay` if the events were sent again by hand, `test` for a test; missing for a
+   * delivery in the background.
    */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z

@@ -8,7 +8,7 @@ import {
   type SearchStep,
 } from './delivery-record.ts';
 
-/** Maximum number of bytes of records that are read for one page. The next page continues from there. */
+/** Maximum number of bytes of records that are read for one page. The next page continues where the reading stopped. */
 const maxBytesPerPage = 16 * 1024 * 1024;
 
 /** A filter for deliveries. Without any member, all deliveries pass. */

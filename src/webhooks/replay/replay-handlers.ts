@@ -40,7 +40,7 @@ export function replayHandler(
   return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server, forward });
 }
 
-/** Returns the `server` that the request bodies of `svc webhook replay` name. */
+/** Returns the `server` that the request bodies of `svc webhook-replay` name. */
 export function replayServer(uuid: string | undefined, name: string | undefined): EventServer {
   return { uuid: uuid ?? 'svc-webhook-replay', type: 'server', name: name || hostname() };
 }
