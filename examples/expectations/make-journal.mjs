@@ -1,5 +1,5 @@
 // Writes a journal with a partner's uploads of the last 30 days: `node make-journal.mjs DATA_FOLDER`. The data folder must not have a
-// journal. Most files are in time. In the third week, the orders are late on Tuesday, empty on Wednesday, and missing on Thursday.
+// journal. Most files are in time. From 13 to 7 days ago, the orders are late on Tuesday, empty on Wednesday, and missing on Thursday.
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,11 +34,11 @@ for (let index = days; index >= 0; index--) {
   const day = date.toISOString().slice(0, 10);
   const name = day.replaceAll('-', '');
   const weekday = date.getUTCDay();
-  const isThirdWeek = index >= 7 && index < 14;
+  const isBadWeek = index >= 7 && index < 14;
   const minute = (index * 7) % 20;
-  if (weekday >= 1 && weekday <= 5 && !(isThirdWeek && weekday === 4)) {
-    const clock = isThirdWeek && weekday === 2 ? '07:10' : `05:${String(40 + minute).padStart(2, '0')}`;
-    arrivals.push(arrival(at(day, clock), `/in/orders-${name}.csv`, isThirdWeek && weekday === 3 ? 0 : 20_000 + index));
+  if (weekday >= 1 && weekday <= 5 && !(isBadWeek && weekday === 4)) {
+    const clock = isBadWeek && weekday === 2 ? '07:10' : `05:${String(40 + minute).padStart(2, '0')}`;
+    arrivals.push(arrival(at(day, clock), `/in/orders-${name}.csv`, isBadWeek && weekday === 3 ? 0 : 20_000 + index));
   }
   if (weekday === 4) for (const part of ['a', 'b']) arrivals.push(arrival(at(day, '15:00'), `/in/bills-${name}-${part}.pdf`, 90_000));
   for (const hour of ['08', '18'])

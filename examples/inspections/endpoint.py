@@ -34,7 +34,7 @@ class Inspection(BaseHTTPRequestHandler):
             return self.reply(204)  # the test when svc starts
         file = json.loads(base64.b64decode(field.strip(":")))["file"]
         if not file["name"].lower().endswith(".json"):
-            return self.reply(202, {"message": f'{file["name"]} is no JSON: a person has to look.'})
+            return self.reply(202, {"message": f'{file["name"]} is not JSON: a person has to check it.'})
         try:
             found = faults(json.loads(body))
         except (ValueError, RecursionError) as error:

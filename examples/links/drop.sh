@@ -11,6 +11,6 @@ done
 receipt=$(curl -fsS "${link}receipt?ids=${ids#,}&as=text")
 for file; do
   sum=$(sha256sum "$file" | cut -d ' ' -f 1)
-  case $receipt in *"$sum"*) ;; *) echo "$file did not arrive as it is" >&2 && exit 1 ;; esac
+  case $receipt in *"$sum"*) ;; *) echo "$file did not arrive unchanged" >&2 && exit 1 ;; esac
 done
 echo "$receipt"

@@ -15,7 +15,7 @@ def publish(events):
         connection = pika.BlockingConnection(pika.URLParameters(URL))
         try:
             channel = connection.channel()
-            # Then basic_publish returns only when all queues of the message have it on disk. It raises an error if there is no queue.
+            # With confirms, basic_publish returns when all queues have the message on disk, and fails if there is no queue.
             channel.confirm_delivery()
             channel.exchange_declare(EXCHANGE, "topic", durable=True)
             for event in events:

@@ -26,7 +26,7 @@ def is_signed(keys, headers, body):
 
 
 def serve(publish):
-    """`publish` gets the events of a request. When the broker has stored all of them, it returns the offset of each in the broker."""
+    """`publish` gets the events of a request. It returns each event's offset in the broker, when all are stored."""
     keys = [base64.b64decode(secret.strip().removeprefix("whsec_"), validate=True) for secret in os.environ["HOOK_SECRET"].split(",")]
     if not all(len(key) >= 16 for key in keys):
         sys.exit("HOOK_SECRET is too short")

@@ -12,7 +12,7 @@ const server = createServer(async (request, response) => {
     response.writeHead(422, 'Not taken').end();
     return;
   }
-  // This works on the same machine. On another machine, download the file from the service.
+  // Only the machine of svc has this path. On another machine, download the file from the service.
   const digest = createHash('sha256')
     .update(await readFile(data.real_path))
     .digest('hex');

@@ -18,7 +18,8 @@ async function readVerdict(socket, file) {
   }
   const found = /^X-(?:Infection-Found|Virus-ID|Violations-Found):\s*(.*)$/im.exec(head)?.[1];
   if (found !== undefined) return [422, found];
-  // 204 means that the file need not be changed. If the server changes the file or answers before its end, the file is not accepted.
+  // 204 means that the file need not be changed. If the server changes the file, or answers before the end of the file, the file is not
+  // accepted.
   return file.readableEnded && /^ICAP\/1\.\d 204 [\s\S]*\r\n\r\n/.test(head) ? [204] : [502, head.split('\r\n', 1)[0]];
 }
 
