@@ -1,7 +1,7 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/create-payload.ts';
 
-/** Names of options whose values are secrets, or help to guess one. `tokens` is not a match, because that option only sets limits. */
+/** Names of options whose values are secrets, or help to guess a secret. `tokens` does not match, because that option only sets limits. */
 const secretName = /password|secret|token(?!s$)|hash|authorization|^ssh_keys$|^certificates$/i;
 
 /** Options that are lists of headers. Masking keeps the names of the headers. */
@@ -39,7 +39,7 @@ export function resemblesSecret(text: string): boolean {
   return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
 }
 
-/** Whether a path leads to a list of headers, or into one. */
+/** Whether a path leads to a list of headers, or to an item of such a list. */
 export function isHeaderList(path: readonly string[]): boolean {
   return headerLists.has(path[2] ?? '');
 }

@@ -33,7 +33,7 @@ import { AdministratorSessions, LoginLinks } from './login/sessions.ts';
 /** Timeouts in milliseconds for the header section, for the whole request, and for a connection without requests. */
 const timeouts = { headersTimeout: 30_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
 
-/** Time in milliseconds that a refused client has to read the reply. */
+/** Time in milliseconds after which the connection of a refused client is closed. The client can read the reply in this time. */
 const refusedMs = 1000;
 
 /** When the authorities of client certificates change, connections are ended after this time in milliseconds. */
@@ -131,7 +131,7 @@ export class ConsoleServer {
       address === options.address &&
       port === options.port &&
       usesTls(rest) === usesTls(options) &&
-      // Whether a listener asks for client certificates is fixed when Node.js creates it.
+      // Node.js decides only when it creates a listener whether this listener asks for client certificates.
       (tls_client_ca_path === '') === (options.tls_client_ca_path === '')
     );
   }

@@ -7,7 +7,7 @@ import type { AdministratorSession } from './login/sessions.ts';
 /** Interval of heartbeats in milliseconds. They keep readers and proxies from closing a silent connection. */
 const heartbeatMs = 15_000;
 
-/** Limits for a slow reader: time in milliseconds until it has caught up, and number of waiting bytes. Beyond either, it is cut off. */
+/** A reader is cut off if it stays behind for longer than this time in milliseconds, or if more than this number of bytes waits for it. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 

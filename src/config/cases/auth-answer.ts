@@ -16,7 +16,7 @@ export interface AuthAnswer {
 /**
  * Describes the answer of a method: its outcome, and the effective account.
  *
- * @param groups all groups by UUID; undefined if there is no configuration, so that the account keeps the options that the method returned
+ * @param groups all groups by UUID; undefined if there is no configuration. Then, the account is described without the options of its group
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

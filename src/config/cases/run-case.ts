@@ -35,7 +35,7 @@ export function runCase(config: Config, item: ConfigCase): CaseOutcome {
 }
 
 function runRequest(config: Config, item: RequestCase): CaseOutcome {
-  // An SFTP path may contain spaces.
+  // Only the first space separates the method from the path, because an SFTP path may contain spaces.
   const [, method = '', path = ''] = /^(\S+) ?(.*)$/.exec(item.request) ?? [];
   const { account: user, group, destination, service, credentials } = item;
   const decided = decide(config, { user, group, method, path, destination, service, credentials });

@@ -208,7 +208,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // Status 200 accepts a login. If the verdict still rejects it, the body of the reply is invalid.
+  // Status 200 accepts a login. If the verdict rejects the login nevertheless, the body of the reply is invalid.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   const report = {
     ...common,

@@ -84,7 +84,7 @@ class Walk {
         const name = isScalar(key) ? String(key.value) : '';
         // The member `svc` of a package.json is the configuration.
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
-        // If a secret is not quoted, the text after a comma in it is parsed as another key.
+        // If a secret without quotes contains a comma, the text after the comma is parsed as another key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
         if (isScalar(key)) this.#record(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
         this.node(value, inner);

@@ -23,7 +23,7 @@ export const highestLimit = 10_000;
 
 type ConsoleCollection = Exclude<CollectionName, 'held'>;
 
-/** For each collection, the `action` of event `administratorAction` for a removal from it. */
+/** The `action` of event `administratorAction` when items are removed from a collection. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',

@@ -50,7 +50,7 @@ async function listed(deliveries: readonly NamedDelivery[], { journal }: ShownDe
   const lines = new JournalLines(journal);
   const found: ListedDelivery[] = [];
   try {
-    // The oldest delivery is read first, because the journal is read forwards in blocks, and a block often has the events of several.
+    // The oldest delivery comes first: the journal is read forwards in blocks, and a block often contains the events of several deliveries.
     for (const delivery of deliveries.toReversed()) {
       const [first] = (await readRecordedEvents({ events: delivery.record.events.slice(0, 1) }, lines)) ?? [];
       found.push({ ...shownDelivery(delivery), ...(first && { first_event: first.event }) });
