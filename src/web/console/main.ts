@@ -156,7 +156,7 @@ async function findServer(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   isSeeking = false;
-  // Only a reload of the page makes the browser request a script again that it could not load.
+  // After a script could not be loaded, the browser requests it again only when the page is reloaded.
   if (lostLine.isConnected && isIncomplete) location.reload();
   lostLine.remove();
 }

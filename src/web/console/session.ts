@@ -4,7 +4,7 @@ import { text } from './language.ts';
 import { ask, errorText, Refused } from './request.ts';
 import { clear } from './shown.ts';
 
-/** Returns the token of a one-time login link. It is in the fragment, because that is not sent to servers or proxies. */
+/** Returns the token of a one-time login link. The token is in the fragment, which is not sent to servers or proxies. */
 export function loginToken(hash: string): string | undefined {
   return /^#token=(.+)$/.exec(hash)?.[1];
 }

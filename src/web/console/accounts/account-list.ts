@@ -13,7 +13,7 @@ import type { SearchedPanel } from './collections.ts';
 /** While the journal is being read or files are being counted, the list is requested again after these pauses, in milliseconds. */
 const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 
-/** Returns a badge for an account that cannot be used; nothing for any other account. */
+/** Returns a badge for an account that cannot be used; false for any other account. */
 export function accountState({ enabled, problem }: AccountView): HTMLElement | false {
   if (!enabled) return badge(text('state_disabled'), 'calm');
   return problem !== '' && badge(text('accountUnusable'), 'bad');

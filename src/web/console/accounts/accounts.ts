@@ -39,7 +39,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
-/** Shows panels below buttons that lead to them. @returns a function that makes each panel show its items that contain a text */
+/** Shows panels, and above them a button for each, which scrolls to the panel. @returns a function that searches all panels for a text */
 function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {

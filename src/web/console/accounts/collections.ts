@@ -190,7 +190,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   const remove = async (item: Item) => {
     const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
     const label = text(name === 'uploads' || name === 'trash' ? `${name}_remove_long` : `${name}_remove`);
-    // The button has the colour of a danger, except for bans: to lift a ban takes nothing away from anybody.
+    // The button has the colour of a danger, except for bans, because lifting a ban takes nothing away from anybody.
     const button = { label, kind: name === 'bans' ? 'primary' : 'primary danger' } as const;
     const act = () =>
       isRevoked

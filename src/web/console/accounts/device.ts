@@ -1,6 +1,6 @@
 /**
- * Browsers, each with a pattern for its user agent. The first pattern that matches counts, because the user agent of a browser also names
- * other browsers, on which it is based.
+ * Browsers, each with a pattern for its user agent. The first pattern that matches counts, because the user agent of a browser often names
+ * other browsers, too.
  */
 const browsers = [
   ['Edge', /\bEdg(?:A|iOS)?\/(\d+)/],
@@ -27,7 +27,7 @@ const program = /^([A-Za-z][\w-]{0,30}?)[/_-](?:release_)?v?(\d+(?:\.\d+)?)/i;
 const maxLength = 40;
 
 /**
- * Names the program that a client says it is: browser and system, or program and version.
+ * Names the program of a client as the client itself states it: browser and system, or program and version.
  *
  * @param client a `User-Agent`, or the version of an SSH client
  * @returns the name; if the program is unknown, the text itself, cut to 40 characters

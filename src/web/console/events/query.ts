@@ -48,9 +48,7 @@ function shownValue(key: QueryKey, value: string): string {
   return value;
 }
 
-/**
- * Returns a copy of a query with the given conditions in place of its own. Parameters that are not conditions, such as times, are copied.
- */
+/** Returns a copy of a query in which the given conditions replace the old ones. Other parameters, such as times, are copied. */
 export function withConditions(query: URLSearchParams, conditions: readonly Condition[]): URLSearchParams {
   const next = new URLSearchParams();
   const names = new Set<string>(Object.values(keys));

@@ -29,7 +29,8 @@ interface Row {
 }
 
 /**
- * Builds a table with a row for each group of due times. If a group has several, a button in its row shows them, each in a row of its own.
+ * Builds a table with a row for each group of due times. If a group has several due times, a button in its row shows each of them in its own
+ * row.
  *
  * @param groupOf returns the key of the group of a due time; a group has due times of one expectation only
  * @param nameOf shows the name of a group, in a column of its own; without it, the due times name the group

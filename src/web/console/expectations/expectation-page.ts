@@ -156,7 +156,7 @@ function periodText(seconds: number): string {
   return seconds % 86_400 === 0 ? wholePeriod(seconds) : durationText(seconds);
 }
 
-/** Shows how long before or after the due time files arrived. If the due time is the same every day, the time of day is shown, too. */
+/** Shows how early or late files arrived. If the due time is the same every day, the time of day is shown, too. */
 function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
   const clocks = new Set(occurrences.map(({ due }) => localTime(due).slice(11, 16)));
   const [clock = ''] = clocks;

@@ -196,12 +196,12 @@ function problemLinks({ handlers, methods, nodes, held_uploads, missing_files }:
     problemMissing: [missing_files, hashFor('expectations')],
   } as const;
   return Object.entries(counts).flatMap(([name, [count, href]]) =>
-    // A pause is intended, so it is a warning.
+    // An operator intended the pause, so it is shown as a warning, not as an error.
     count > 0 ? [make('a', { href, className: name === 'problemPaused' ? 'warn' : '' }, text(name as keyof typeof counts, { count }))] : [],
   );
 }
 
-/** Builds a strip that lists current problems. If there are none, `show` hides it and says so. */
+/** Builds a strip that lists current problems. If there are none, `show` hides the strip and says that all is well. */
 function problemStrip() {
   const list = make('ul');
   const strip = make('section.problems', { hidden: true }, make('h2', text('problems')), list);
@@ -328,7 +328,7 @@ function models(intervalSeconds: number): ChartModel[] {
       format: per('perSecond'),
       series: [
         { title: text('answered'), value: rate('requests'), kind: 'first' },
-        // Not only requests cause these events, so there can be more of them than requests.
+        // Such events have other causes, too, so there can be more of them than requests.
         { title: text('failureEvents'), value: rate('failures'), kind: 'bad' },
       ],
     },

@@ -30,7 +30,7 @@ export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   const outcome = toTrash && members.length <= maxUnasked ? await runAtOnce(text('delete'), works) : await askToDelete(members);
   const tell = (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] });
   if (outcome) await (toTrash ? showOutcome(outcome, 'trashed', tell) : showOutcome(outcome, 'deleted'));
-  // The focus goes to the next row, as in file managers, unless the user has moved it meanwhile.
+  // The focus goes to the next row, as in file managers, unless the user has moved the focus meanwhile.
   const row = document.activeElement === byId('members') && shownRows().find((candidate) => rowKey(candidate) === next);
   if (row) focusRow(row);
   return (outcome?.done.length ?? 0) > 0;
@@ -60,7 +60,7 @@ function askToDelete(members: readonly Member[]): Promise<Outcome | undefined> {
   return askAndRun(question, content, button, members, () => ({ command: 'delete' }));
 }
 
-/** Returns the reason why a name cannot be used, as a message. For example, a browser would resolve `..` to another URL. */
+/** Returns a message that says why a name cannot be used. For example, a browser would resolve the name `..` to another URL. */
 export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
@@ -106,7 +106,7 @@ export async function shareMember(member: Member): Promise<void> {
   if (member.isFolder) void markShared(true);
 }
 
-/** Downloads a file as it is. It checks the session first, because the browser's own request would not let the user sign in. */
+/** Downloads a file as it is. The session is checked first, because the browser's own request would not let the user sign in. */
 export async function downloadFile({ name, folder }: Member): Promise<void> {
   const href = memberUrl(name, false, folder);
   const problem = await obstacle(href);

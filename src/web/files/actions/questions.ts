@@ -75,7 +75,7 @@ function reasonIn(page: Document | undefined): string {
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Restores selected items of the trash. If a name is taken, a dialog asks for another one. The message at the end offers to undo this. */
+/** Restores selected items of the trash. If a name is taken, a dialog asks for another name. The final message has a button for undo. */
 export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');

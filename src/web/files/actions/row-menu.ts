@@ -175,8 +175,8 @@ function menuHead(): HTMLElement {
 }
 
 /**
- * Gives each row a menu. Its button, a right click, a long press or the menu key opens it. Shift and a right click open the browser's own
- * menu.
+ * Gives each row a menu, which its button, a right click, a long press or the menu key opens. A right click with Shift opens the browser's
+ * own menu.
  */
 export function startRowMenu(): void {
   const list = byId('list');

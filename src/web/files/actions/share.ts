@@ -43,7 +43,7 @@ export function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>): Pro
   return shareAs(memberPath(member), member.name, kinds);
 }
 
-/** Asks for a new link with the settings of the selected link. This replaces a lost URL, because the service cannot show a URL again. */
+/** Creates another link with the settings of the selected one, which the user can change. The URL of the old link cannot be shown again. */
 export async function shareAgain(form: HTMLFormElement): Promise<void> {
   const id = new FormData(form).get('selected');
   try {

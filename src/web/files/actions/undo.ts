@@ -86,7 +86,7 @@ async function deleteAgain({ restored }: Restoration): Promise<void> {
   await tellUndone(countText('trashed', done[0], done.length), isLost ? [...problems, text('noConnection')] : problems);
 }
 
-/** Restores the deleted members. If the trash contains several items with the same path, it restores the latest one. */
+/** Restores the deleted members. If the trash contains several items with the same path, the latest item is restored. */
 async function restore({ deleted }: Deletion): Promise<void> {
   const trash = await listTrash();
   if (typeof trash === 'string') return tellUndone('', [trash]);

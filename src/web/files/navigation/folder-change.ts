@@ -49,8 +49,8 @@ export function startFolderChanges(startFolder: () => void): void {
 }
 
 /**
- * Shows another folder or sort order without leaving this page. If it is called several times, the last call wins. Pages of other kinds are
- * left to the browser.
+ * Shows another folder or sort order without leaving this page. If it is called several times, the last call wins. The browser itself opens
+ * pages of other kinds.
  */
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
@@ -158,7 +158,7 @@ export function takeOver({ url, page }: PageReply): void {
   takeOverHead(page);
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
-  // Moving the focus forces a layout of the new page. It is done in a task of its own, so that no task takes long.
+  // Moving the focus forces a layout of the new page. The focus is moved in a task of its own, so that no task takes long.
   const change = changes;
   setTimeout(() => {
     if (change === changes && !byId('main').contains(document.activeElement)) focusHeading();

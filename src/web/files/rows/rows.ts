@@ -77,7 +77,7 @@ export interface Member {
   sizeBytes: number;
   /** Modification time, as Unix time in whole seconds. */
   modified: number;
-  /** ID of an item of the trash, for example, where several items can have the same name. */
+  /** ID of the item on a page such as the trash, where several items can have the same name. */
   id?: string | undefined;
   /** Classes of the link. They name the kind of preview, and the icon if the kind does not determine the icon. */
   look: string;
@@ -97,7 +97,7 @@ function writtenMember(row: Row): Member {
   const look = row.querySelector('.i')?.className.slice('i '.length) ?? '';
   const box = row.querySelector('input');
   return {
-    // In the trash, for example, the value is an ID.
+    // In the trash, for example, the value of the checkbox is an ID.
     name: box?.dataset.name ?? box?.value ?? '',
     folder: folderUrl(),
     id: box?.dataset.name === undefined ? undefined : box.value,
@@ -206,7 +206,7 @@ export function rowName(row: Row): string {
   return rowMember(row).name;
 }
 
-/** Returns what identifies a row among those of its page: the path of the member, or its ID. */
+/** Returns a key that identifies a row on its page: the ID of the member, or its path if it has no ID. */
 export function rowKey(row: Row): string {
   return rowMember(row).id ?? memberKey(rowMember(row));
 }

@@ -145,7 +145,7 @@ export function updateSelection(): void {
   archive.querySelector('.wide')?.replaceChildren(archive.title);
 }
 
-/** Returns the file if the rows are a single file. It is downloaded as it is, and anything else as an archive. */
+/** Returns the file if the rows are a single file. A single file is downloaded as it is, and any other selection as an archive. */
 export function onlyFile([row, ...others]: readonly Row[]): Member | undefined {
   return row && others.length === 0 && !isFolder(row) ? rowMember(row) : undefined;
 }

@@ -38,7 +38,7 @@ const foundText = partTexts({ en, de, es, fr });
 /** A member that a search found. Its path begins at the account's root. */
 type FoundMember = ListedMember & { path: string };
 
-/** A line of the reply. It is a result, or at the end the statement that there are more results. */
+/** A line of the reply. It is a result or, at the end, a statement that there are more results. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 type Compare = (a: Member, b: Member) => number;
@@ -57,8 +57,8 @@ const comparisons: Readonly<Record<string, Compare>> = {
 const descendingFirst = ['size', 'modified'];
 
 /**
- * Shows search results as a list like that of a folder. They are in the page already, or are shown as they arrive. After the user has
- * changed a file or folder, the search runs again.
+ * Shows search results as a list like that of a folder. Either the page already contains the results, or each result is shown when it
+ * arrives. After the user has changed a file or folder, the search runs again.
  *
  * @param signal aborted when another page is shown
  * @param startListing starts the scripts of the list

@@ -41,7 +41,7 @@ const hasAccount = () => location.pathname.startsWith('/home/');
 /** Screens on which the panel is folded at first. */
 const smallScreen = matchMedia('(max-width: 40rem)');
 
-/** Builds the panel at the bottom of the page that shows the queue. */
+/** Builds the panel that shows the queue at the bottom of the page. */
 export function uploadPanel(queue: () => UploadQueue) {
   const lines = new Map<Upload, Line>();
   const speed = new Speed();

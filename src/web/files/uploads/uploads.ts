@@ -26,7 +26,7 @@ type Add = (uploads: Upload[], emptyFolders?: readonly string[]) => void;
 const loadSending = () => import('./sending.ts');
 
 /**
- * Starts uploads by drag and drop and by pasting. They continue when another folder is shown.
+ * Lets the user upload files by drag and drop and by pasting. Uploads continue when another folder is shown.
  *
  * @returns a function that adds the upload buttons to the shown folder
  */
