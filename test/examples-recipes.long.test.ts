@@ -101,7 +101,7 @@ test('the LDAP callout: only alice logs in; if the certificate is unknown or the
   for (const name of ['', 'ALICE', 'alice ', 'alice,ou=people,dc=example,dc=com', '*', 'bob'])
     assert.equal((await askEndpoint(url, passwordOf(name, testPassword)))[0], 401, `"${name}"`);
   assert.equal((await askEndpoint(url, { ...passwordOf('alice', testPassword), type: 'ssh-key' }))[0], 401);
-  assert.equal((await askEndpoint(url, passwordOf('alice', testPassword), 'x'.repeat(70_000)))[0], 503, 'too large');
+  assert.equal((await askEndpoint(url, passwordOf('alice', testPassword), 'x'.repeat(70_000)))[0], 503, 'a large request is refused');
   const strange = await startRecipe(t, '/usr/bin/python3', 'ldap_callout.py', { ...env, LDAP_CA: selfSigned(t).certPath });
   assert.equal((await askEndpoint(strange.url, passwordOf('alice', testPassword)))[0], 503, 'the certificate is of another authority');
   const inClear = { cwd: temporaryFolder(t), env: { ...env, LDAP_URL: 'ldap://ldap.example.com' } };
@@ -109,7 +109,7 @@ test('the LDAP callout: only alice logs in; if the certificate is unknown or the
   assert.deepEqual([clear.code, clear.output], [1, 'LDAP_URL must be ldaps://, as passwords travel there\n']);
   directory.child.kill();
   await once(directory.child, 'close');
-  assert.equal((await askEndpoint(url, passwordOf('alice', testPassword)))[0], 503, 'no directory');
+  assert.equal((await askEndpoint(url, passwordOf('alice', testPassword)))[0], 503, 'nobody logs in while the directory is absent');
 });
 
 test('the OpenID Connect callout: valid claims for this client log the user in; any other reply of the provider refuses', async (t) => {
@@ -163,7 +163,7 @@ test('the OpenID Connect callout: valid claims for this client log the user in; 
   assert.match(printed(), /refused: no valid JSON/);
   provider.close();
   provider.closeAllConnections();
-  assert.equal((await ask())[0], 503, 'no provider');
+  assert.equal((await ask())[0], 503, 'nobody logs in while the provider is absent');
 });
 
 test('the webhook inbox accepts real events once each, and refuses forged, old, repeated and oversized requests', async (t) => {
@@ -192,12 +192,12 @@ test('the webhook inbox accepts real events once each, and refuses forged, old, 
   assert.deepEqual(await send(batch), [200, '2 new, 0 repeated']);
   assert.deepEqual(await send([...batch, fresh()]), [200, '1 new, 2 repeated']);
   const refused = [401, 'not signed, or too old'];
-  assert.deepEqual(await send([fresh()], { signingKey: randomBytes(24) }), refused, 'forged');
-  assert.deepEqual(await send([fresh()], { changed: ' ' }), refused, 'changed on its way');
-  assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 - 400 }), refused, 'an old request');
-  assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 + 400 }), refused, 'from the future');
-  assert.deepEqual(await send([fresh()], { id: '' }), refused, 'without an ID');
-  assert.equal((await fetch(url, { method: 'POST', body: '{"events":[]}' })).status, 401, 'unsigned');
+  assert.deepEqual(await send([fresh()], { signingKey: randomBytes(24) }), refused, 'a forged request is refused');
+  assert.deepEqual(await send([fresh()], { changed: ' ' }), refused, 'a request that was changed on its way is refused');
+  assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 - 400 }), refused, 'an old request is refused');
+  assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 + 400 }), refused, 'a request from the future is refused');
+  assert.deepEqual(await send([fresh()], { id: '' }), refused, 'a request without an ID is refused');
+  assert.equal((await fetch(url, { method: 'POST', body: '{"events":[]}' })).status, 401, 'a request without a signature is refused');
   assert.deepEqual(await send([fresh(), { id: '40017' }]), [400, 'no events'], 'one invalid event refuses the whole request');
   // The connection may end before the whole body is sent.
   await fetch(url, { method: 'POST', body: Buffer.alloc(9_999_999) }).catch(() => undefined);

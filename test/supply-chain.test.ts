@@ -87,16 +87,16 @@ test('a release is verified as described on the installation page; changed files
   assert.equal(good.code, 0, good.output);
   assert.match(good.output, /Good "svc-release" signature[\s\S]*svc\.mjs: OK/);
   writeFileSync(join(cwd, 'svc.mjs'), 'changed');
-  assert.notEqual((await verify()).code, 0, 'another program');
+  assert.notEqual((await verify()).code, 0, 'a changed program is refused');
   writeFileSync(join(cwd, 'SHA256SUMS'), `${createHash('sha256').update('changed').digest('hex')}  svc.mjs\n`);
-  assert.notEqual((await verify()).code, 0, 'other sums');
+  assert.notEqual((await verify()).code, 0, 'changed sums are refused');
   writeFileSync(join(cwd, 'svc.mjs'), 'program');
   signedBy('other-key');
-  assert.notEqual((await verify()).code, 0, 'another key');
+  assert.notEqual((await verify()).code, 0, 'a signature by another key is refused');
   signedBy('release-key');
   rmSync(join(cwd, 'SHA256SUMS.sig'));
   keygen('-Y', 'sign', '-f', 'release-key', '-n', 'file', 'SHA256SUMS');
-  assert.notEqual((await verify()).code, 0, 'a signature for another purpose');
+  assert.notEqual((await verify()).code, 0, 'a signature for another purpose is refused');
 });
 
 test('provenance says what was built from which sources; VEX says which vulnerabilities concern the release', () => {
@@ -144,7 +144,7 @@ test('the version is the same everywhere', () => {
   const { version: locked, packages } = JSON.parse(text('package-lock.json')) as { version: string; packages: { '': { version: string } } };
   assert.deepEqual([locked, packages[''].version], [version, version]);
   const [, first] = /^## (\S+) /m.exec(text('CHANGELOG.md')) ?? [];
-  assert.equal(first, version, 'the first entry of the changelog');
+  assert.equal(first, version, 'the first entry of the changelog has the version');
   const named: Record<string, RegExp> = {
     'docs/operate/install.md': /svc[-_](\d+\.\d+\.\d+)(?:\.tgz|-1_)/g,
     'examples/operations/github-actions.yml': /svc-(\d+\.\d+\.\d+)\.tgz/g,

@@ -23,7 +23,7 @@ import { temporaryFolder } from '../support/temp.ts';
 test('a password hash is salted and fits the password in any normal form; malformed or too costly hashes are refused', async () => {
   const [one, two] = [await hashPassword('pässword'), await hashPassword('pässword')];
   assert.notEqual(one, two);
-  assert.equal(await verifyPassword('pa\u0308ssword', one), true, 'the same text in another normal form');
+  assert.equal(await verifyPassword('pa\u0308ssword', one), true, 'the same password in another normal form is accepted');
   assert.equal(await verifyPassword('password', one), false);
   for (const bad of [
     '',
@@ -57,7 +57,7 @@ test('the verifier remembers right passwords but not wrong ones; an unknown name
     again.ms < wrong.ms / 5 && wrongAgain.ms > wrong.ms / 4 && unknown.ms > wrong.ms / 4,
     JSON.stringify([again, wrong, wrongAgain, unknown]),
   );
-  assert.equal(await verifier.verify('secret', await cheapHash('other'), turn), false, 'remembered for that hash only');
+  assert.equal(await verifier.verify('secret', await cheapHash('other'), turn), false, 'the password is remembered only for its own hash');
 });
 
 test('identical concurrent verifications share one computation; a verification that has waited for a minute fails', async () => {

@@ -30,22 +30,22 @@ browserTest('the API page works with an existing session, with one begun on the 
   await page.goto(`${server.url}/__svc__/openapi.html`);
   const listing = await open(page, 'getFolder');
   await listing.locator('input[placeholder^="folder"]').fill('deep');
-  assert.match(await run(listing), /^401/, 'without credentials');
+  assert.match(await run(listing), /^401/, 'a request without credentials is refused');
 
   const signIn = await open(page, 'login');
   await signIn.locator('textarea').fill(`{"username": "alice", "password": "${testPassword}"}`);
   assert.match(await run(signIn), /^200/);
-  assert.match(await run(listing), /^200[\s\S]*a\.txt/, 'the session of the page');
+  assert.match(await run(listing), /^200[\s\S]*a\.txt/, 'the page sends its session');
 
   const file = await open(page, 'getFile');
   await file.locator('input[placeholder^="file"]').fill('deep/a.txt');
-  assert.match(await run(file), /^200/, 'a path with a slash');
+  assert.match(await run(file), /^200/, 'a path may contain a slash');
 
   await login(page, server.url);
   await page.goto(`${server.url}/__svc__/openapi.html`);
   const again = await open(page, 'getFolder');
   await again.locator('input[placeholder^="folder"]').fill('deep');
-  assert.match(await run(again), /^200/, 'the session of the browser');
+  assert.match(await run(again), /^200/, 'the browser sends its session cookie');
   await page.context().clearCookies();
   await page.getByRole('button', { name: 'Authorize' }).first().click();
   const basic = page.locator('.auth-container', { hasText: 'basic' }).first();
@@ -53,5 +53,5 @@ browserTest('the API page works with an existing session, with one begun on the 
   await basic.locator('input[type=password]').fill(testPassword);
   await basic.getByRole('button', { name: 'Apply credentials' }).click();
   await page.getByRole('button', { name: 'Close' }).first().click();
-  assert.match(await run(again), /^200/, 'Basic');
+  assert.match(await run(again), /^200/, 'Basic credentials are sent');
 });

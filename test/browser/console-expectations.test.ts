@@ -101,7 +101,7 @@ browserTest('an expectation that fails again and again has one row, which unfold
   assert.equal(await rows.count(), 1);
   const [, told = ''] = /(\d+) × missing/.exec(await rows.first().innerText()) ?? [];
   const count = Number(told);
-  assert.equal(count, 42, 'of seven days, without today');
+  assert.equal(count, 42, 'the page counts the due times of seven days, without today');
   assert.match(await rows.first().innerText(), /\d, 00:00 – .+, 00:50/);
   assert.equal(await panel('Today').locator('tbody tr', { hasText: 'Feed' }).count(), 1);
   await panel('Nothing missing').getByRole('link', { name: 'bills' }).waitFor();

@@ -20,7 +20,7 @@ browserTest(
     await signIn(page, console.url, '#events?id=40017&account=nobody');
     await page.getByText('There are no such events.').waitFor();
     const replay = page.getByRole('button', { name: 'Replay all that match' });
-    assert.ok(await replay.isDisabled(), 'nothing matches');
+    assert.ok(await replay.isDisabled(), 'no event matches, so there is nothing to replay');
     await page.goto(`${console.url}/#events?id=40017`);
     await replay.click();
     assert.equal(await page.getByLabel('Stop').inputValue(), '20');

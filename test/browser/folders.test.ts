@@ -228,7 +228,7 @@ browserTest('files and folders are copied, also to a new folder; rows dragged to
   await dialog.locator('.place-here', { hasText: 'Folder' }).waitFor();
   const names = dialog.locator('.names button');
   await names.filter({ hasText: 'Part 10' }).waitFor();
-  assert.deepEqual(await names.allInnerTexts(), ['Up to Files', 'Part 9', 'Part 10'], 'in natural order');
+  assert.deepEqual(await names.allInnerTexts(), ['Up to Files', 'Part 9', 'Part 10'], 'the folders are in natural order');
   await dialog.getByRole('button', { name: 'Up to Files' }).click();
   await dialog.getByRole('button', { name: 'Target' }).click();
   await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();

@@ -69,7 +69,11 @@ browserTest(
       return [canvas.width, canvas.height, [...data]];
     })()`);
     assert.deepEqual(await look('p0.png'), [320, 160, [200, 10, 10, 255]]);
-    assert.deepEqual(await look('camera.jpg'), [320, 240, [10, 200, 10, 255]], "rotated by its camera's orientation");
+    assert.deepEqual(
+      await look('camera.jpg'),
+      [320, 240, [10, 200, 10, 255]],
+      'the thumbnail is rotated by the orientation that the camera stored',
+    );
     assert.deepEqual(asked.get('camera.jpg'), ['bytes=0-131071'], 'only the beginning of a picture of 9 MB is read');
     assert.deepEqual(asked.get('bomb.png'), ['bytes=0-131071'], 'only the beginning of a picture with too many pixels is read');
     assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);

@@ -34,7 +34,7 @@ browserTest('the visitor of a link downloads a file and browses a folder, on a p
     await page.getByText('There is nothing here for you yet.').waitFor();
     await page.getByRole('link', { name: 'out', exact: true }).click();
     await page.getByRole('link', { name: 'report.txt' }).waitFor();
-    assert.deepEqual(await page.context().cookies(), [], 'no cookies');
+    assert.deepEqual(await page.context().cookies(), [], 'the page sets no cookies');
   }
 });
 

@@ -67,7 +67,7 @@ browserTest(
     await message.waitFor();
     assert.ok((await page.evaluate<number>('scrollY')) > 0);
     const box = await message.boundingBox();
-    assert.ok(box && box.y >= 0 && box.y + box.height <= 800, 'visible at any scroll position');
+    assert.ok(box && box.y >= 0 && box.y + box.height <= 800, 'the message is visible at any scroll position');
     await assertAccessible(page, 'a message');
     await page.clock.runFor(60_000);
     await message.waitFor({ state: 'detached' });

@@ -39,13 +39,13 @@ browserTest(
     assert.ok(mark && name && mark.height > 0 && mark.y + mark.height <= name.y + name.height + 1, 'the match of a long name is visible');
     await search('Everywhere', 3);
     await page.getByRole('button', { name: 'Name' }).click();
-    assert.deepEqual(await names(), ['My REPORT.bin', 'report 9.bin', 'Report 10.bin'], 'in natural order');
+    assert.deepEqual(await names(), ['My REPORT.bin', 'report 9.bin', 'Report 10.bin'], 'the names are in natural order');
     await page.getByRole('button', { name: 'Size' }).click();
     assert.deepEqual(await names(), ['report 9.bin', 'My REPORT.bin', 'Report 10.bin']);
     assert.equal(
       await page.getByRole('columnheader', { name: 'Size' }).getAttribute('aria-sort'),
       'descending',
-      'the largest first, as in a folder',
+      'the largest file comes first, as in a folder',
     );
     await assertAccessible(page, 'results');
     await page.getByRole('button', { name: 'Upload files' }).waitFor();

@@ -158,7 +158,7 @@ test('commands find the service by its configuration, its data folder or the cur
   const server = start(t, ['serve', '--port', '0', '--user', `admin:${testPassword}`], { cwd });
   const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
   await client.login('admin');
-  assert.match((await run(t, ['sessions', 'list'], { cwd })).stdout, /admin/, 'without a configuration');
+  assert.match((await run(t, ['sessions', 'list'], { cwd })).stdout, /admin/, 'the command works without a configuration');
   const socket = join(cwd, 'svc-data/control.sock');
   assert.equal(lstatSync(socket).mode & 0o777, 0o600);
   const config = join(cwd, 'other.yaml');

@@ -214,7 +214,7 @@ event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}
   assert.deepEqual(
     receiver.events().map(({ data }) => data.file_name),
     ['first', 'slow', 'by-sftp'],
-    'each event once, in order',
+    'each event is delivered once, in order',
   );
 });
 

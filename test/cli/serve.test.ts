@@ -69,7 +69,7 @@ test('exit codes: 2 for wrong usage, 3 if the service cannot run, 1 for an inval
     const end = await run(t, args, { cwd: folder });
     assert.equal(end.code, code, `${args.join(' ')}\n${end.stderr}`);
     assert.match(end.stderr, pattern);
-    assert.equal(/\n\s+at /.test(end.stderr), false, 'no stack trace');
+    assert.equal(/\n\s+at /.test(end.stderr), false, 'no stack trace is printed');
     assert.equal(end.stdout, '');
   }
   const debug = await run(t, ['--debug', 'serve', '--port', port], { cwd: folder });

@@ -48,7 +48,11 @@ test('obstacles to certificates that svc obtains are found', (t) => {
   ]);
   assert.deepEqual(found(`${web(', challenge: tls-alpn-01')}, plain: {type: http, port: 80}`), []);
   const desk = (options = '') => `desk: {type: console, ${acme(options)}}`;
-  assert.deepEqual(found(`${web()}, ${desk()}`), ['warning administrators-missing services.desk.administrators'], 'both share port 80');
+  assert.deepEqual(
+    found(`${web()}, ${desk()}`),
+    ['warning administrators-missing services.desk.administrators'],
+    'both services may share port 80 for challenges',
+  );
   const alpn = ', challenge: tls-alpn-01';
   assert.ok(found(`${web()}, ${desk(alpn)}`).includes('error acme-unanswered services.desk.tls.acme.challenge'));
   assert.ok(!found(`${web(alpn)}, ${desk(alpn)}`).some((one) => one.includes('acme')));

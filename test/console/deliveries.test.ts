@@ -241,7 +241,11 @@ test('a replay that only counts sends nothing, has no results, and is neither li
     [dry],
   );
   for (const id of [count, dry]) assert.equal((await console.send('DELETE', `/api/replays/${id}`, asOperator)).status, 204);
-  assert.equal((await server.events()).filter(({ id }) => id === '20191').length, 0, 'neither sends anything');
+  assert.equal(
+    (await server.events()).filter(({ id }) => id === '20191').length,
+    0,
+    'neither the count nor the dry run has the event of a replay',
+  );
   for (let index = 0; index < 25; index++) await ended(console, await start({ filter: { id: ['40017'] }, count_only: true }));
   assert.equal((await console.get(`/api/replays/${dry}`, asViewer)).status, 200, 'counts displace no replay from memory');
   assert.equal((await console.get(`/api/replays/${count}`, asViewer)).status, 404);

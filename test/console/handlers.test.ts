@@ -204,7 +204,7 @@ test('while an API back-end is paused, uploads do not wait: they are stored, and
   });
   await act(console, 'crm', 'pause');
   assert.equal((await server.put('/home/a.txt', 'x')).status, 201);
-  assert.equal((await server.eventIds()).filter((id) => id === 40060).length, 1, 'a partial success');
+  assert.equal((await server.eventIds()).filter((id) => id === 40060).length, 1, 'the upload is reported as a partial success');
   assert.equal(receiver.requests.length, 0);
   await act(console, 'crm', 'resume');
   await receiver.received(1);

@@ -41,7 +41,7 @@ test('sessions end when they are unused, too old, or too many', async () => {
   }
   assert.equal(sessions.find(idle), undefined);
   clock.advance(600);
-  assert.equal(sessions.find(used), undefined, 'too old');
+  assert.equal(sessions.find(used), undefined, 'the session is too old');
   const first = sessions.create(olga);
   for (let count = 0; count < maxSessionsPerAdministrator; count++) sessions.create(olga);
   assert.equal(sessions.find(first), undefined);

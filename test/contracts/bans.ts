@@ -189,7 +189,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     const underWay = guesses.filter((_, index) => admissions[index]?.kind === 'admitted');
     assert.equal(underWay.length, 4);
     assert.equal(admissions.filter(({ kind }) => kind === 'busy').length, 46);
-    assert.equal((await bans.begin(guess('bob', '192.0.2.2'), leaseMs, true)).kind, 'admitted', 'another source');
+    assert.equal((await bans.begin(guess('bob', '192.0.2.2'), leaseMs, true)).kind, 'admitted', 'another source is not affected');
     const [first, second, third, fourth] = underWay as [LoginAttempt, LoginAttempt, LoginAttempt, LoginAttempt];
     assert.equal((await bans.begin(first, leaseMs, true)).kind, 'admitted', 'identical concurrent attempts count as one');
     await bans.end(first, 'failed');
@@ -202,7 +202,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal(await bans.isRefused(here), undefined);
     await bans.end(fourth, 'failed');
     await bans.end(next, 'failed');
-    assert.equal(await bans.isRefused(here), undefined, 'four failures');
+    assert.equal(await bans.isRefused(here), undefined, 'four failures cause no ban');
     await attempt(bans, guess(), 'failed');
     assert.ok(await bans.isRefused(here));
   });
@@ -241,7 +241,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     const late = guess('alice', '192.0.2.3');
     await attempt(bans, late, 'succeeded');
     await pause(1100);
-    assert.deepEqual(await bans.begin(late, leaseMs, true), { kind: 'admitted', isKnown: false }, 'outside the window');
+    assert.deepEqual(await bans.begin(late, leaseMs, true), { kind: 'admitted', isKnown: false }, 'the success is older than the window');
   });
 
   contract('a banned source is refused even with credentials accepted before', { ban_after_failures: 1 }, async (bans) => {

@@ -60,7 +60,7 @@ export function sessionsContract(
     const ids = [await sessions.create(loginOf('alice')), await sessions.create(loginOf('alice'))] as const;
     const session = await sessions.find(ids[0]);
     assert.ok(session);
-    assert.deepEqual([await sessions.end(session), await sessions.end(session)], [true, false], 'it ends once');
+    assert.deepEqual([await sessions.end(session), await sessions.end(session)], [true, false], 'a session ends only once');
     assert.equal(await sessions.find(ids[0]), undefined);
     assert.ok(await sessions.find(ids[1]));
     assert.equal(await sessions.count(), 1);
@@ -133,7 +133,7 @@ export function sessionsContract(
         ['bob'],
       );
       assert.equal(await sessions.count(), 1);
-      assert.deepEqual(over, [], 'they did not time out');
+      assert.deepEqual(over, [], 'ended sessions are not reported as timed out');
     },
   );
 
@@ -248,7 +248,7 @@ export function sessionsContract(
       await Promise.all(Array.from({ length: Math.min(left, 50) }, () => sessions.create(loginOf('alice'))));
     const [first, second] = ids as [string, string];
     await pause(5);
-    assert.ok(await sessions.find(first), 'used again');
+    assert.ok(await sessions.find(first), 'the session that was used again stays');
     const more = await sessions.create(loginOf('alice'));
     assert.equal(await sessions.find(second), undefined);
     for (const id of [first, more, other]) assert.ok(await sessions.find(id));

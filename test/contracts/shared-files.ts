@@ -138,7 +138,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
         );
         await change();
         const { status, text } = await reading;
-        if (status === 200) assert.ok(/^a*$/.test(text) || text === 'b'.repeat(size), 'the old or the new content');
+        if (status === 200) assert.ok(/^a*$/.test(text) || text === 'b'.repeat(size), 'the download has the old or the new content');
         else assert.ok(status === 404 || status === 0, String(status));
       }
       assert.deepEqual(await there.names('/home/'), []);

@@ -90,7 +90,7 @@ event_handlers:
     if (event.id === '40017') journalled.push(event);
   const order = new Map(journalled.map(({ uuid }, index) => [uuid, index]));
   const lost = answered.filter((path) => !journalled.some(({ data }) => data.path === path));
-  assert.deepEqual(lost, [], 'answered, but not journalled');
+  assert.deepEqual(lost, [], 'these uploads were answered, but not journalled');
   const received = receivers.crm.events();
   for (const [name, receiver] of Object.entries(receivers)) {
     const uuids = new Set(receiver.events().map(({ uuid }) => uuid));

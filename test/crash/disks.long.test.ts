@@ -90,7 +90,7 @@ test('on a slow disk an upload waits for its syncs, and listings do not wait', {
   for (; !isOver; listings++) assert.equal((await server.get('/home/', session)).status, 200);
   const { reply, atMs } = await upload;
   assert.equal(reply.status, 201);
-  assert.ok(atMs - startedMs >= 600, 'answered after the syncs of the file and its folder');
+  assert.ok(atMs - startedMs >= 600, 'the upload is answered after the syncs of the file and its folder');
   assert.ok(listings >= 5, `${listings} listings meanwhile`);
   assert.equal(readFileSync(join(folder, 'home/slow'), 'latin1'), 's'.repeat(500_000));
 });

@@ -246,7 +246,7 @@ test(`kill -9 at random moments of all kinds of work, ${rounds} times: nothing l
   assert.deepEqual(
     promised.uploads.filter((path) => !paths.has(path)),
     [],
-    'answered, but not journalled',
+    'these uploads were answered, but not journalled',
   );
   const { answered } = promised;
   for (const [id, count] of [

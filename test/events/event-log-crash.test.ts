@@ -72,7 +72,7 @@ test(`kill -9 of the writer, ${rounds} times: every acknowledged event is there 
   const texts = (await readAll(log)).map(({ event }) => String(event.data.text));
   await log.close();
   const found = new Set(texts);
-  assert.equal(found.size, texts.length, 'no event twice');
+  assert.equal(found.size, texts.length, 'no event occurs twice');
   assert.deepEqual(
     acknowledged.filter((text) => !found.has(text)),
     [],

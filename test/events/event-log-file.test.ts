@@ -42,7 +42,7 @@ test('events are read in order, one JSON object per line, exactly as they were a
   assert.deepEqual(
     (await read(folder)).uuids,
     events.map((item) => item.uuid),
-    'readable before any sync',
+    'events can be read before any sync',
   );
   await log.close();
   const lines = readFileSync(join(folder, first), 'utf8').trimEnd().split('\n');
@@ -205,7 +205,7 @@ test('on a full disk, completed changes are still recorded and further changes a
     (error) => error instanceof ServiceError && error.code === 'storage-full',
   );
   truncateSync(filler, 0);
-  assert.throws(() => log.assertWritable(), 'retried at most once a second');
+  assert.throws(() => log.assertWritable(), 'the journal tries again at most once a second');
   clock.advance(1001);
   log.assertWritable();
   await log.close();

@@ -51,7 +51,7 @@ test('an instant is given in all forms of timestamps', () => {
       [hour_padded_24, hour_decimal_24, hour_padded_12, hour_decimal_12, hour_am_pm, minute_padded, second_decimal],
       ['02', '2', '02', '2', 'AM', '21', '29'],
     );
-    assert.equal(allTimestamps('1577836799.000000').day_of_year_padded, '001', 'new year in local time');
+    assert.equal(allTimestamps('1577836799.000000').day_of_year_padded, '001', 'the new year begins in local time');
     assert.equal(allTimestamps('1577880000.000000').hour_padded_12, '01');
   } finally {
     if (zone === undefined) delete process.env.TZ;

@@ -42,7 +42,11 @@ test('met, late, missing and waiting follow from the window, the due time and th
   const grace = { grace: '30m' };
   assert.deepEqual(states(grace, []), ['missing', 'missing', 'missing']);
   assert.deepEqual(states(grace, [], { now: '2026-01-01T06:30:00Z' }), ['waiting']);
-  assert.deepEqual(states(grace, [{ at: '2026-01-01T06:30:00Z' }]), ['met', 'missing', 'missing'], 'at the end of the grace');
+  assert.deepEqual(
+    states(grace, [{ at: '2026-01-01T06:30:00Z' }]),
+    ['met', 'missing', 'missing'],
+    'a file at the end of the grace is in time',
+  );
   assert.deepEqual(states(grace, [{ at: '2026-01-01T06:30:01Z' }]), ['late', 'missing', 'missing']);
   assert.deepEqual(
     states(grace, [{ at: '2026-01-02T05:59:59Z' }]),
@@ -57,7 +61,11 @@ test('met, late, missing and waiting follow from the window, the due time and th
   const days = ['2026-01-02T05:30:00Z', '2026-01-03T05:30:00Z'].map((at) => ({ at }));
   assert.deepEqual(states({ opens: '1h' }, days), ['missing', 'met', 'met'], 'a missing file does not make a later occurrence late');
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T09:00:00Z' }]), ['late', 'missing', 'missing']);
-  assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T04:59:59Z' }]), ['missing', 'missing', 'missing'], 'too early');
+  assert.deepEqual(
+    states({ opens: '1h' }, [{ at: '2026-01-01T04:59:59Z' }]),
+    ['missing', 'missing', 'missing'],
+    'a file before the window does not count',
+  );
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T05:00:00Z' }]), ['met', 'missing', 'missing']);
 });
 
@@ -168,7 +176,7 @@ test('to judge the newest occurrence, earlier ones are needed if their windows o
   };
   assert.equal(since({ grace: '0m' }), 0.5);
   assert.equal(since({ grace: '2h' }), 120.5);
-  assert.equal(since({ grace: '20h' }), 500.5, 'at most 500 earlier occurrences');
+  assert.equal(since({ grace: '20h' }), 500.5, 'at most 500 earlier occurrences are considered');
   assert.equal(since({ path: '/in/{HH}.csv' }), 500.5);
   assert.equal(since({ schedule: '0 6 * * *', path: '/in/{dd}.csv' }), 31 * 1440, 'a file may come a month late');
   assert.equal(since({ schedule: '0 6 1 1 *' }), 30 * 1440 + 360.5);

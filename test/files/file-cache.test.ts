@@ -35,7 +35,7 @@ test('a small file is read once, and then served from memory', whereFilesAreKept
   write('a', 'content');
   const first = cache.open(roots, join(root, 'a'));
   assert.ok('content' in first);
-  assert.equal(cache.open(roots, join(root, 'a')), first, 'not read again');
+  assert.equal(cache.open(roots, join(root, 'a')), first, 'the file is not read again');
   assert.equal(first.entry.name, 'a');
   assert.equal(first.entry.sizeBytes, 7);
 });

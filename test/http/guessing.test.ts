@@ -207,6 +207,6 @@ test('password-update: wrong current passwords count like failed logins', async 
       repeat_password: 'something else',
     }).toString(),
   });
-  assert.equal(form.status, 400, 'the form of another origin');
+  assert.equal(form.status, 400, 'a form of another origin is refused');
   assert.equal((await update(testPassword, elsewhere)).status, 204);
 });

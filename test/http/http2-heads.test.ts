@@ -56,7 +56,7 @@ test('every head that is possible only in HTTP/2 is answered without a 500, and 
     assert.deepEqual([status, text], [200, 'hello, world'], authority);
   }
   const { status, text } = await ask(session, { host: 'x', ':path': '/home/a' });
-  assert.deepEqual([status, text], [200, 'hello, world'], 'a request with host and without :authority');
+  assert.deepEqual([status, text], [200, 'hello, world'], 'a request with host, but without :authority, is answered');
   assert.equal((await ask(session, { ':method': 'OPTIONS', ':path': '*' })).status, 204);
   assert.equal((await ask(session, { ':path': '/home/%zz' })).status, 400);
   await assertWhole(live, before);

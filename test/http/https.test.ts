@@ -109,7 +109,7 @@ test('a client certificate logs in the account of its CN; an invalid one logs no
   };
   assert.equal((await get('alice')).status, 200);
   assert.equal((await get(undefined)).status, 401);
-  assert.equal((await get('stranger')).status, 401, 'the same CN from another authority');
+  assert.equal((await get('stranger')).status, 401, 'the same CN from another authority does not log in');
 });
 
 test('a reload uses a renewed certificate', async (t) => {

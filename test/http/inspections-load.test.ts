@@ -45,7 +45,7 @@ test('maximum_concurrent is shared fairly: a file does not wait for all ten file
   await until('the file of bob waits, too', () => hidden(join(home, 'd')).length === 11);
   for (let answered = 1; answered <= puts.length; answered++) {
     await until('the next inspection is asked', () => inspector.requests.length === answered);
-    assert.equal(inspector.requests.length, answered, 'one at a time');
+    assert.equal(inspector.requests.length, answered, 'files are inspected one at a time');
     inspector.answerWaiting(204);
   }
   for (const { status } of await Promise.all(puts)) assert.equal(status, 201);

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temp.ts';
 test('a link ends with the right to share, with its file, or at its expiry; its page then shows no file and no account', async (t) => {
   const server = await startServer(t, { group: { links: { maximum_days: 1 } } });
   for (const name of ['a.txt', 'gone.txt', 'short.txt']) writeFileSync(join(server.home, name), 'a');
-  assert.equal((await orderLink(server, { path: '/a.txt', expires: 86_401 })).status, 422, 'the maximum of the group');
+  assert.equal((await orderLink(server, { path: '/a.txt', expires: 86_401 })).status, 422, 'the lifetime exceeds the maximum of the group');
   const [link, gone, short] = [
     await makeLink(server, { path: '/a.txt' }),
     await makeLink(server, { path: '/gone.txt' }),

@@ -22,7 +22,7 @@ test('making a link is refused without the right to share, for a wrong path, bey
   for (const folder of ['out', 'mute', 'own']) mkdirSync(join(server.home, folder));
   writeFileSync(join(server.home, 'out/a.txt'), 'a');
   const status = async (order: object) => (await orderLink(server, order)).status;
-  assert.equal(await status({ path: '/own' }), 403, 'no right to share');
+  assert.equal(await status({ path: '/own' }), 403, 'the account has no right to share');
   assert.equal(await status({ path: '/mute' }), 422, 'the account itself may not read it');
   assert.equal(await status({ path: '/out/none.txt' }), 404);
   assert.equal(await status({ path: '/out/a.txt', kind: 'drop' }), 422, 'a drop link needs a folder');
@@ -47,9 +47,12 @@ test('making a link is refused without the right to share, for a wrong path, bey
     assert.equal(await status(order), expected, JSON.stringify(order));
   assert.equal((await server.send('POST', '/home/__svc__/links', { body: 'path=/out' })).status, 415);
   const usual = (await orderLink(server, { path: '/out' })).json<{ expires: string }>();
-  assert.ok(Math.abs(Date.parse(usual.expires) - Date.now() - 7 * 86_400_000) < 60_000, 'the default lifetime');
+  assert.ok(
+    Math.abs(Date.parse(usual.expires) - Date.now() - 7 * 86_400_000) < 60_000,
+    'without an expiry, a link has the default lifetime',
+  );
   assert.equal(await status({ path: '/mute', kind: 'drop' }), 201, 'a drop link does not need the right to read');
-  assert.equal(await status({ path: '/out' }), 429, 'more links than the group may have');
+  assert.equal(await status({ path: '/out' }), 429, 'the group may have no more links');
   assert.equal((await server.send('POST', '/home/__svc__/links', { user: null })).status, 401);
 });
 
@@ -160,11 +163,11 @@ test('requests for the first byte and for archives count as downloads of a link;
     assert.ok(!over.text.includes(at), 'the page does not lead back to the link');
   }
   assert.match((await server.send('GET', '/home/__svc__/links', { headers: page })).text, /Download.*used up.*2 of 2 downloads/);
-  assert.equal((await get({ range: 'bytes=3-' })).status, 206, 'the rest of a counted download');
+  assert.equal((await get({ range: 'bytes=3-' })).status, 206, 'the rest of a counted download can still be requested');
   assert.deepEqual(
     (await told(server, 40086)).map(({ data }) => [data.link, data.reason]),
     [[id, 'used-up']],
-    'one event within a minute',
+    'at most one event is emitted within a minute',
   );
   const folder = await makeLink(server, { path: '/out', maximum_downloads: 1 });
   assert.equal((await visit(server, 'GET', `${folder.at}?zip`)).status, 200);

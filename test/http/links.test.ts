@@ -62,7 +62,7 @@ test('a link to a file serves a page, JSON, and the file with ranges, HEAD and E
     ['40085', id, '/out/report 1.txt'],
     ['40039', id, '/out/report 1.txt'],
   ]);
-  assert.equal(events.filter((event) => event.id === '40085').length, 1, 'one event for each visitor and hour');
+  assert.equal(events.filter((event) => event.id === '40085').length, 1, 'one event is emitted for each visitor and hour');
   const secret = at.split('/')[3] as string;
   assert.ok(!JSON.stringify(await server.events()).includes(secret));
 });

@@ -25,7 +25,7 @@ test('login over JSON gives a session ID that authenticates', async (t) => {
   assert.deepEqual(
     readFileSync(join(server.folder, 'data/journal/events-00000001.ndjson'), 'utf8').includes(first),
     false,
-    'no session ID in the journal',
+    'the journal contains no session ID',
   );
 });
 

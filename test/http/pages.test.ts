@@ -27,7 +27,7 @@ test('a listing is ordered by a column, with folders first or mixed; a cookie ke
   }
   utimesSync(join(server.home, 'b-folder'), 500, 500);
   assert.deepEqual(await namesOf(server, ''), ['b-folder', 'file2', 'file10', 'Zoo'], 'natural order, folders first');
-  assert.deepEqual(await namesOf(server, '?order=desc'), ['b-folder', 'Zoo', 'file10', 'file2'], 'the reverse');
+  assert.deepEqual(await namesOf(server, '?order=desc'), ['b-folder', 'Zoo', 'file10', 'file2'], 'the order is reversed');
   assert.deepEqual(await namesOf(server, '?sort=size&order=desc&folders=mixed'), ['Zoo', 'file2', 'file10', 'b-folder']);
   assert.deepEqual(await namesOf(server, '?sort=modified&order=desc&folders=first'), ['b-folder', 'file10', 'Zoo', 'file2']);
   const nonsense = '?sort=<script>&order=__proto__&folders=%00';
@@ -220,7 +220,7 @@ test('the first load of a listing stays below 40 kB, and all that it can load be
   const headers = { ...html, 'accept-encoding': 'gzip' };
   const page = await server.get('/home/', { headers: html });
   const parts = [...page.text.matchAll(/(?:href|src)="(\/__svc__\/assets\/[^"]+\.(?:css|js))"/g)].map((match) => match[1] as string);
-  assert.equal(parts.length, 2, 'one style and one script');
+  assert.equal(parts.length, 2, 'the page loads one style sheet and one script');
   let bytes = 0;
   for (const path of ['/home/', ...parts]) bytes += (await server.get(path, { headers })).body.length;
   t.diagnostic(`${bytes} bytes`);

@@ -143,7 +143,7 @@ test('a virtual folder without its real folder is listed without a time, and the
   assert.equal((await times()).v, 1_500_000_000);
   rmdirSync(join(first.home, 'gone'));
   assert.equal((await times()).v, 0);
-  assert.equal(told().length, 3, 'it went missing again');
+  assert.equal(told().length, 3, 'a second loss is reported, too');
 });
 
 test('rules: the first match replaces the general set; globs ignore case and match across folders', async (t) => {

@@ -112,7 +112,7 @@ for (const [why, config] of outs) {
     );
     const isAll = why === 'no method knows the account';
     assert.deepEqual(ended, { sessions: isAll ? 4 : 2, connections: 0, transfers: 6 });
-    for (const download of downloads) assert.ok((await download.finish()) < largeBytes, 'cut');
+    for (const download of downloads) assert.ok((await download.finish()) < largeBytes, 'the download is cut');
     assert.deepEqual(await Promise.all(uploads.map(({ ended: closed }) => closed)), ['', '']);
     for (const headers of [session, cookie]) assert.equal(await statusOf(server, headers), 401);
     assert.equal(await statusOf(server, bob), isAll ? 401 : 200, 'no guess was counted: the address is not banned');
@@ -121,7 +121,7 @@ for (const [why, config] of outs) {
     const told = (await server.events()).find(({ id }) => id === '20012');
     assert.deepEqual(told?.data.ended, ended);
     const ids = await server.eventIds();
-    assert.deepEqual([ids.includes(40015), ids.includes(20005)], [false, false], 'neither timed out nor banned');
+    assert.deepEqual([ids.includes(40015), ids.includes(20005)], [false, false], 'the session did not time out, and no address was banned');
     assert.equal(existsSync(join(server.home, 'resumable')), false);
   });
 }
@@ -229,7 +229,7 @@ test('the session that changes the password of its account continues, also after
   assert.equal(await statusOf(server, own), 200);
   await change(next, testPassword);
   assert.equal(await statusOf(server, own), 200);
-  assert.ok((await download.finish()) > largeBytes, 'whole, with its header section');
+  assert.ok((await download.finish()) > largeBytes, 'the whole download arrived, with its header section');
   assert.deepEqual(await reload(server, { ...config, account: { password: await hash } }), { ...nothing, sessions: 1 });
   assert.equal(await statusOf(server, own), 401);
 });

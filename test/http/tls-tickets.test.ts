@@ -52,7 +52,7 @@ test('a ticket resumes only sessions of its service, and carries no client certi
       assert.deepEqual([elsewhere.status, elsewhere.isReused], [401, false], `${maxVersion}, ${uuid}`);
     }
     const stranger = await visit(at('other'), { ...alice, maxVersion });
-    assert.equal(stranger.status, 401, 'a certificate that does not verify');
+    assert.equal(stranger.status, 401, 'a certificate that does not verify logs nobody in');
     const resumed = await visit(at('other'), { session: stranger.session, maxVersion });
     assert.equal(resumed.status, 401, 'a resumed session does not make the certificate valid');
   }

@@ -207,7 +207,7 @@ test('making a token gets 422 for permissions that the account lacks, and 403 wi
   });
   makeFolders(server);
   const statusOf = async (order: Record<string, unknown>, by: TestRequest = {}) => (await askForToken(server, order, by)).status;
-  assert.equal(await statusOf({}), 403, 'no right to make tokens at /');
+  assert.equal(await statusOf({}), 403, 'the account has no right to make tokens at /');
   assert.equal(await statusOf({ path: '/out' }), 403, 'the account may read there, but not make tokens');
   assert.equal(await statusOf({ path: '/closed' }), 422, 'the account itself has no rights there');
   assert.equal(await statusOf({ path: ['/in', '/closed'] }), 422);

@@ -66,7 +66,11 @@ test('paths that leave the home folder, reserved names and malformed bodies rest
   assert.equal((await restore(server, item.id, { paths: '/b' })).status, 400);
   assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, { body: 'path=/b' })).status, 415);
   const bad = { headers: { ...asJson, origin: 'http://elsewhere.example' } };
-  assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, bad)).status, 400, 'a request from another origin');
+  assert.equal(
+    (await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, bad)).status,
+    400,
+    'a request from another origin is refused',
+  );
   for (const id of ['.', '..', '%2e%2e', 'x', `${item.id}.json`, item.id.toUpperCase(), `${item.id}%00`, '..%2f..%2fa']) {
     const { status } = await server.send('DELETE', `/home/__svc__/trash/${id}`);
     assert.ok([400, 403, 404].includes(status), `${id} ${status}`);
@@ -110,11 +114,11 @@ test('a deleted symbolic link is restored as a link, and a symbolic link in plac
   const account = readdirSync(join(server.home, '.svc-trash'))[0] ?? '';
   rmSync(join(server.home, '.svc-trash', account), { recursive: true });
   symlinkSync(join(server.home, 'real'), join(server.home, '.svc-trash', account));
-  assert.equal((await server.send('DELETE', '/home/real/file')).status, 403, 'a link inside');
+  assert.equal((await server.send('DELETE', '/home/real/file')).status, 403, 'a trash that is a link inside the home folder is not used');
   rmSync(join(server.home, '.svc-trash'), { recursive: true });
   symlinkSync(outside, join(server.home, '.svc-trash'));
   const refused = await server.send('DELETE', '/home/real/file', { mayFail: true });
-  assert.ok(refused.status >= 400, 'a link to the outside');
+  assert.ok(refused.status >= 400, 'a trash that is a link to the outside is not used');
   assert.deepEqual([readdirSync(outside), readFileSync(join(server.home, 'real/file'), 'utf8')], [[], 'kept']);
 });
 
@@ -136,8 +140,8 @@ test('restoring needs the right to write at the new place; removal for good need
   assert.equal((await server.send('DELETE', '/home/tree/')).status, 204);
   const byPath = Object.fromEntries((await trashOf(server)).map(({ path, id }) => [path, id]));
   const id = (path: string) => byPath[path] ?? assert.fail(path);
-  assert.equal((await restore(server, id('/a'), { path: '/shut/a' })).status, 403, 'no right to write there');
-  assert.equal((await restore(server, id('/tree'))).status, 403, 'no right to write a member of the folder');
+  assert.equal((await restore(server, id('/a'), { path: '/shut/a' })).status, 403, 'the account has no right to write at the new place');
+  assert.equal((await restore(server, id('/tree'))).status, 403, 'the account has no right to write a member of the folder');
   assert.equal(
     (await server.send('DELETE', `/home/__svc__/trash/${id('/drop/b')}`)).status,
     403,

@@ -46,7 +46,7 @@ test('items that are deleted or replaced over REST can be restored unchanged, an
   );
   const [second, folder, first] = listed as [Shown, Shown, Shown];
   assert.deepEqual(Object.keys(second), ['id', 'path', 'size', 'is_directory', 'deleted', 'by']);
-  assert.ok(Math.abs(second.deleted - Date.now() / 1000) < 600, 'in seconds');
+  assert.ok(Math.abs(second.deleted - Date.now() / 1000) < 600, 'the time is in seconds');
 
   const back = await restore(server, first.id);
   assert.deepEqual([back.status, back.headers['server-path'], back.text], [201, '/a.txt', '']);
@@ -193,7 +193,7 @@ test('the quota counts the trash; the oldest items make room, unless the file wo
   assert.equal((await server.put('/home/fits', Buffer.alloc(250))).status, 201);
   assert.deepEqual(paths(await trashOf(server)), ['/young', '/middle', '/old']);
   assert.equal((await server.put('/home/more', Buffer.alloc(300))).status, 201);
-  assert.deepEqual(paths(await trashOf(server)), ['/young'], 'the two oldest made room');
+  assert.deepEqual(paths(await trashOf(server)), ['/young'], 'the two oldest items were removed to make room');
   assert.equal((await server.put('/home/fits', Buffer.alloc(260))).status, 201, 'the replaced file is kept if it fits');
   assert.deepEqual(paths(await trashOf(server)), ['/fits']);
   assert.equal((await server.put('/home/more', Buffer.alloc(700))).status, 201, 'a file can be replaced even if the quota is used up');

@@ -20,7 +20,11 @@ test('an enlarged picture moves as far as its edges; one smaller than the stage 
   assert.deepEqual(moveBy(near, { x: 5000, y: 5000 }, frame), { scale: 2, x: 300, y: 300 });
   assert.deepEqual(moveBy(near, { x: -5000, y: 10 }, frame), { scale: 2, x: -300, y: 10 });
   assert.deepEqual(moveBy(whole, { x: 50, y: 50 }, frame), whole);
-  assert.deepEqual(bounded(near, { ...frame, width: 3000, height: 3000 }), { scale: 2, x: 0, y: 0 }, 'the window became larger');
+  assert.deepEqual(
+    bounded(near, { ...frame, width: 3000, height: 3000 }),
+    { scale: 2, x: 0, y: 0 },
+    'in a larger window, the picture is in the middle',
+  );
 });
 
 test('a swipe must be long enough and horizontal', () => {

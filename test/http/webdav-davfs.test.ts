@@ -45,11 +45,11 @@ test('davfs2: files are written, read, renamed and removed through a mount', { t
   writeFileSync(secrets, `${url} alice ${testPassword}\n`, { mode: 0o600 });
   const run = (command: string, ...args: string[]) =>
     new Promise<number | null>((resolve) => spawn(command, args, { stdio: 'ignore', timeout: 20_000 }).on('close', resolve));
-  assert.equal(await run('mount.davfs', url, mount, '-o', `conf=${conf}`), 0, 'mounted');
+  assert.equal(await run('mount.davfs', url, mount, '-o', `conf=${conf}`), 0, 'the mount succeeds');
   t.after(() => existsSync(join(mount, 'in')) && execFileSync('umount', ['-l', mount], { stdio: 'ignore' }));
   assert.equal(await run('sh', '-c', `cd ${mount} && mkdir in && echo hello > a.txt && cp a.txt in/b.txt && mv a.txt 'in/ü c.txt'`), 0);
   assert.equal(await run('sh', '-c', `cd ${mount} && test "$(cat 'in/ü c.txt')" = hello && rm in/b.txt`), 0);
-  assert.equal(await run('umount', mount), 0, 'unmounted, everything written back');
+  assert.equal(await run('umount', mount), 0, 'the unmount succeeds, after everything was written back');
   await until('the file is there', () => existsSync(join(server.home, 'in/ü c.txt')));
   assert.equal(readFileSync(join(server.home, 'in/ü c.txt'), 'utf8'), 'hello\n');
   assert.deepEqual(await server.names('/home/in/'), ['ü c.txt']);

@@ -112,7 +112,7 @@ test('a lock is granted, shown, refreshed and ended', async (t) => {
   const refreshed = await server.send('LOCK', '/home/a', { headers: { ...finder, if: `(<${token}>)`, timeout: 'Second-60' } });
   assert.equal(refreshed.status, 200);
   assert.match(refreshed.text, /Second-60</);
-  assert.equal((await server.send('LOCK', '/home/a', { headers: finder })).status, 412, 'a refresh without a token');
+  assert.equal((await server.send('LOCK', '/home/a', { headers: finder })).status, 412, 'a refresh without a token is refused');
   assert.equal((await server.send('LOCK', '/home/a', { headers: { ...finder, if: '(<urn:x:y>)' } })).status, 412);
   assert.equal((await server.send('UNLOCK', '/home/a', { headers: finder })).status, 400);
   assert.equal((await server.send('UNLOCK', '/home/a', { headers: { ...finder, 'lock-token': '<urn:x:y>' } })).status, 409);
@@ -134,7 +134,7 @@ test('invalid or forbidden LOCK requests are refused, and leave no lock', async 
   assert.equal(await status('/home/ro', lockBody()), 403);
   assert.equal(await status('/home/none/a', lockBody()), 409);
   assert.equal(await status('/home/none/', lockBody()), 409);
-  assert.equal((await server.put('/home/a', 'x')).status, 201, 'none of them left a lock');
+  assert.equal((await server.put('/home/a', 'x')).status, 201, 'none of the refused requests left a lock');
 });
 
 test('LOCK of a free name creates an empty file that is locked', async (t) => {
@@ -188,7 +188,7 @@ test('a lock applies to every method of every client, and its token works only f
   assert.equal(
     (await both.put('/home/a', 'stolen', { user: `bob:${testPassword}`, headers: holding })).status,
     423,
-    "another account's token",
+    'the token of another account does not help',
   );
   const unlock = await both.send('UNLOCK', '/home/a', { user: `bob:${testPassword}`, headers: { ...finder, 'lock-token': `<${token}>` } });
   assert.equal(unlock.status, 403);

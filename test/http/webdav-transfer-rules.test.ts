@@ -22,17 +22,17 @@ test('virtual folders are not moved or replaced, and a real folder with two path
   writeFileSync(join(home, 'f'), 'F');
   writeFileSync(join(home, 'd/inner/g'), 'G');
   const move = async (from: string, to: string) => (await server.send('MOVE', from, { headers: { destination: to } })).status;
-  assert.equal(await move('/home/v/', '/home/n/'), 403, 'the root of a virtual folder');
-  assert.equal(await move('/home/p/', '/home/n/'), 403, 'the parent of a virtual folder');
-  assert.equal(await move('/home/f', '/home/v'), 403, 'over a virtual folder');
+  assert.equal(await move('/home/v/', '/home/n/'), 403, 'the root of a virtual folder cannot be moved');
+  assert.equal(await move('/home/p/', '/home/n/'), 403, 'the parent of a virtual folder cannot be moved');
+  assert.equal(await move('/home/f', '/home/v'), 403, 'nothing can be moved over a virtual folder');
   assert.equal(await move('/home/plain/', '/home/v/'), 403);
-  assert.equal(await move('/home/f', '/home/p/n'), 403, 'in a folder with only virtual folders');
-  assert.equal(await move('/home/d/', '/home/n/'), 403, "a folder that contains a virtual folder's target");
-  assert.equal(await move('/home/d/', '/home/v/n/'), 403, 'into itself, through another path');
-  assert.equal(await move('/home/v/g', '/home/d/inner/g'), 403, 'the same file, through another path');
+  assert.equal(await move('/home/f', '/home/p/n'), 403, 'a folder that only leads to virtual folders gets no other members');
+  assert.equal(await move('/home/d/', '/home/n/'), 403, 'a folder that contains the target of a virtual folder cannot be moved');
+  assert.equal(await move('/home/d/', '/home/v/n/'), 403, 'a folder cannot be moved into itself through another path');
+  assert.equal(await move('/home/v/g', '/home/d/inner/g'), 403, 'a file cannot be moved to its own second path');
   assert.equal((await server.send('COPY', '/home/v/g', { headers: { destination: '/home/d/inner/g' } })).status, 403);
   assert.equal(readFileSync(join(home, 'd/inner/g'), 'utf8'), 'G');
-  assert.equal(await move('/home/v/g', '/home/p/q/g'), 201, 'between virtual folders');
+  assert.equal(await move('/home/v/g', '/home/p/q/g'), 201, 'a file can be moved between virtual folders');
   assert.equal(readFileSync(join(home, 'plain/g'), 'utf8'), 'G');
 });
 

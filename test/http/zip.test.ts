@@ -73,7 +73,7 @@ test('no member name leads out of the folder where Windows unpacks the archive',
     const script =
       'import sys, zipfile, json; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps([[n, z.read(n).decode()] for n in z.namelist() if not n.endswith("/")]))';
     const pairs = JSON.parse(execFileSync('python3', ['-c', script, path], { encoding: 'utf8' })) as [string, string][];
-    assert.equal(new Set(pairs.map(([member]) => member)).size, pairs.length, 'each name once');
+    assert.equal(new Set(pairs.map(([member]) => member)).size, pairs.length, 'each name occurs once');
     return Object.fromEntries(pairs.map(([member, content]) => [content, member]));
   };
   const whole = await server.get('/home/C:top/', { headers: { accept: 'application/zip' } });

@@ -50,7 +50,7 @@ test('lines whose characters cross the ends of chunks are whole, each with its p
 test('a carriage return belongs to its line, an empty line counts, and a line without an end does not', async (t) => {
   const { fd, size } = fileOf(t, 'a\r\n\r\n\nb\rc\ntorn');
   assert.deepEqual(await lines(fd, size), ['a\r', '\r', '', 'b\rc']);
-  assert.deepEqual(await lines(fd, 4), ['a\r'], 'up to a position within a line');
+  assert.deepEqual(await lines(fd, 4), ['a\r'], 'a line that the end cuts is left out');
   assert.deepEqual(await lines(fd, size, { start: 5 }), ['', 'b\rc']);
 });
 

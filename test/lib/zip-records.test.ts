@@ -35,12 +35,12 @@ test('ZIP records of a file from the year 1 have zeros for missing values, and t
   const entry = { name: 'größe.txt', isFolder: false, sizeBytes: 3, modifiedMs: -62_135_596_800_000 };
   const header = localHeader(entry, 0x01020304);
   assert.equal(header.readUInt32LE(0), 0x04034b50);
-  assert.equal(header.readUInt16LE(8), 0, 'stored');
+  assert.equal(header.readUInt16LE(8), 0, 'the file is stored without compression');
   assert.equal(header.readUInt32LE(14), 0x01020304);
   assert.equal(header.readUInt16LE(28), 0, 'no extra field can hold the time');
   assert.equal(header.subarray(30).toString(), 'größe.txt');
   const central = centralHeader(entry, 0x01020304, 77);
-  assert.deepEqual([...central.subarray(32, 38)], [0, 0, 0, 0, 0, 0], 'no comment, one disk, no internal attributes');
+  assert.deepEqual([...central.subarray(32, 38)], [0, 0, 0, 0, 0, 0], 'there is no comment, one disk, and no internal attribute');
   assert.equal(central.readUInt32LE(42), 77);
 });
 

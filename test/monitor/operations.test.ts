@@ -51,7 +51,7 @@ test('the dashboard and the alert rules name only existing metrics, and the docu
   assert.deepEqual(
     own.filter((name) => !page.includes(name)),
     [],
-    'missing in the documentation',
+    'these names are missing in the documentation',
   );
 });
 

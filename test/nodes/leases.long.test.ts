@@ -28,7 +28,7 @@ test('a node that was killed and starts again gets its handlers back before its 
   await until('the restarted node has taken over', () => isOwner(owner));
   assert.equal((await other.client.put('/home/after.txt', 'x')).status, 201);
   await until('the next file is delivered', () => delivered(receiver.requests).includes('/after.txt'));
-  assert.ok(performance.now() - killedMs < 10_000, 'before its former lease of ten seconds has expired');
+  assert.ok(performance.now() - killedMs < 10_000, 'the node has its handlers back before its former lease of ten seconds has expired');
   assert.equal(isOwner(other), false);
 });
 

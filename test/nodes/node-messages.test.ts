@@ -82,7 +82,11 @@ test('messages between nodes: a silent node is shown as gone and later removed; 
       (await board.read()).map(({ uuid }) => uuid),
       ['a'],
     );
-  assert.equal(told('the report of a node about itself cannot be read'), Object.keys(bad).length, 'one log line for each invalid report');
+  assert.equal(
+    told('the report of a node about itself cannot be read'),
+    Object.keys(bad).length,
+    'each invalid report causes one log line',
+  );
   await put('count', JSON.stringify(report('mended')));
   assert.equal((await board.read()).length, 2);
 

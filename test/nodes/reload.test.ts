@@ -43,11 +43,11 @@ test('an account that is disabled at one of two nodes loses its sessions at both
   ];
   const out = { accounts, account: { enabled: false } };
   assert.deepEqual(await reload(started, 1, out), { sessions: 1, connections: 0, transfers: 1 });
-  assert.ok((await here.finish()) < largeBytes, 'cut at the node where the account is disabled');
+  assert.ok((await here.finish()) < largeBytes, 'the download is cut at the node where the account is disabled');
   assert.deepEqual([await statusAt(first, alice), await statusAt(first, bob)], [401, 200], 'the session of alice has ended at both nodes');
   const again = await sessionAt(first);
   assert.equal(await statusAt(first, again), 200, 'a node that has not reloaded accepts the account');
-  assert.equal(await statusAt(second, again), 401, 'refused at the node where the account is disabled');
+  assert.equal(await statusAt(second, again), 401, 'the session is refused at the node where the account is disabled');
   assert.equal(await statusAt(first, again), 401, 'this refusal ended the session');
   assert.deepEqual(await reload(started, 0, out), { sessions: 0, connections: 0, transfers: 1 });
   assert.ok((await there.finish()) < largeBytes);

@@ -62,7 +62,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
   assert.equal(await two.write(begun, 0, 'under way'), ok);
   const lock = await here.send('LOCK', '/home/f', { body: lockBody, headers: { ...finder, depth: '0', timeout: 'Second-300' } });
   assert.equal(lock.status, 200);
-  assert.equal(await two.close(begun), permissionDenied, 'locked by the other node meanwhile');
+  assert.equal(await two.close(begun), permissionDenied, 'the CLOSE is denied, because the other node has locked the file meanwhile');
   assert.equal(await two.onPath(packetTypes.remove, 'f'), permissionDenied);
   assert.equal(await two.rename('f', 'g'), permissionDenied);
   assert.equal(readFileSync(join(home, 'f'), 'utf8'), 'newer');
@@ -111,5 +111,5 @@ test('SFTP on two nodes: a session is listed and ended at the other node, and su
   for (const [index, node] of [here, there, here].entries())
     await assert.rejects(loginSftp(t, portOf(node), { password: `wrong ${index}` }));
   for (const node of [here, there]) await assert.rejects(loginSftp(t, portOf(node)), 'even the right password is refused');
-  assert.equal((await there.get('/home/')).status, 429, 'over HTTP, too');
+  assert.equal((await there.get('/home/')).status, 429, 'the ban also applies to HTTP');
 });

@@ -86,7 +86,7 @@ test('SFTP on several channels of one connection: handles of one channel do not 
       client.subsys('sftp', (error: Error | undefined, channel: Duplex) => (error ? reject(error) : resolve(new RawSftp(channel)))),
     );
   const others = await Promise.all(Array.from({ length: 9 }, open));
-  await assert.rejects(open(), 'the eleventh channel');
+  await assert.rejects(open(), 'the eleventh channel is refused');
   const reading = await first.open('secret', read);
   const writing = await first.open('upload', write | create);
   for (const other of others) {

@@ -116,7 +116,7 @@ test('a client with 50 keys has six attempts, which count once for a ban', async
   assert.match(output, /Received disconnect|Connection closed|Too many/);
   const ended = dataOf(await server.events(), 30015)[0];
   assert.equal(ended?.details, 'Too many attempts to log in.');
-  assert.match((await server.openssh('ssh', ['alice@127.0.0.1', 'ls'])).output, takesNoCommands, 'not banned yet');
+  assert.match((await server.openssh('ssh', ['alice@127.0.0.1', 'ls'])).output, takesNoCommands, 'the address is not banned yet');
 });
 
 test('wrong passwords over SSH ban the address for HTTP, too', async (t) => {
@@ -139,7 +139,7 @@ test('the callout gets a key only after a valid signature, as the base64 blob, a
   const { type, username, content, creator } = callout.asked[0]?.credentials ?? {};
   const [, blob] = publicKey(server.key).split(' ');
   assert.deepEqual([type, username, content, creator], ['ssh-key', 'carol', blob, { uuid: 'sftp', type: 'ssh' }]);
-  assert.equal(callout.asked.length, 1, 'one request for the key');
+  assert.equal(callout.asked.length, 1, 'the endpoint is asked about the key once');
   answer = { status: 403, body: JSON.stringify({ message: 'The account has expired.' }) };
   const { output } = await server.openssh('ssh', ['carol@127.0.0.1', 'ls'], { options: one('password') });
   assert.match(output, /The account has expired\.\r?\n[\s\S]*Permission denied/);

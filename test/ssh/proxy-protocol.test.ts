@@ -69,7 +69,11 @@ test('behind HAProxy, only the guessing client is banned, a PROXY header of a cl
   const server = await startSsh(t, { proxy_protocol: true, login_grace_time: 2 }, { server: security });
   const port = await startHaproxy(t, server);
   assert.equal(await addressAfter(t, server, '', port), '127.0.0.1');
-  assert.equal(await addressAfter(t, server, header(), port), undefined, 'a header of the client, after the header of the proxy');
+  assert.equal(
+    await addressAfter(t, server, header(), port),
+    undefined,
+    'a header that the client sends after the header of the proxy is refused',
+  );
   assert.equal(await addressAfter(t, server, 'PROXY TCP4 192.0.2.7 127.0.0.1 1 22\r\n', port), undefined);
   for (const guess of ['marker-wrong-1', 'marker-wrong-2']) {
     const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.9' });

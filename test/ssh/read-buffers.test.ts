@@ -6,9 +6,9 @@ test('buffers of READs are reused if their size fits, and only a few are kept', 
   const first = takeBuffer(200 * 1024);
   assert.ok(first.length >= 200 * 1024);
   giveBuffer(first);
-  assert.notEqual(takeBuffer(32 * 1024), first, 'too large for a small READ');
+  assert.notEqual(takeBuffer(32 * 1024), first, 'a large buffer is not reused for a small READ');
   assert.equal(takeBuffer(255 * 1024), first);
-  assert.notEqual(takeBuffer(255 * 1024), first, 'in use');
+  assert.notEqual(takeBuffer(255 * 1024), first, 'a buffer in use is not given out again');
   const many = Array.from({ length: 100 }, () => takeBuffer(255 * 1024));
   for (const buffer of many) giveBuffer(buffer);
   const again = new Set(Array.from({ length: 100 }, () => takeBuffer(255 * 1024)));

@@ -57,7 +57,7 @@ test('new permissions and limits apply to the next request; open handles stay; a
     assert.deepEqual(await sftp.list('/'), ['open']);
   }
   await reload(server, { group, account: { ...account, home_folder_path: join(server.folder, 'moved') }, services });
-  assert.deepEqual(await before.sftp.list('/'), [], 'another home folder');
+  assert.deepEqual(await before.sftp.list('/'), [], 'the session shows the new home folder');
   await before.sftp.put('f', 'with the right');
   const { status } = await server.send('POST', '/home/__svc__/password-update', {
     user: null,
@@ -66,7 +66,7 @@ test('new permissions and limits apply to the next request; open handles stay; a
   });
   assert.equal(status, 204);
   await Promise.all([before.ended, after.ended]);
-  await assert.rejects(loginSftp(t, server.sshPort), 'the old password');
+  await assert.rejects(loginSftp(t, server.sshPort), 'the old password is refused');
   await until(
     'the ends of the connections are reported',
     async () => (await server.events()).filter(({ id }) => id === '30015').length >= 3,

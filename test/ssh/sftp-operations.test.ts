@@ -22,7 +22,7 @@ test('the reading of a file has events', async (t) => {
       [30067, '/a b', '/a b', 'read', 5],
     ],
   );
-  assert.equal(await client.close(handle), failure, 'the handle is closed');
+  assert.equal(await client.close(handle), failure, 'a closed handle is refused');
 });
 
 test('an uploaded file appears at CLOSE, as a whole, and one event reports the upload', async (t) => {
@@ -215,9 +215,9 @@ test('folders are created, listed and removed', async (t) => {
   assert.equal(await mkdir('x/y'), noSuchFile);
   for (let index = 0; index < 300; index++) writeFileSync(join(home, 'd', `file ${index}`), '');
   assert.equal((await client.list('d')).length, 300);
-  assert.equal(await client.onPath(packetTypes.rmdir, 'd'), failure, 'not empty');
-  assert.equal(await client.onPath(packetTypes.rmdir, 'd/file 1'), failure, 'a file');
-  assert.equal(await client.onPath(packetTypes.remove, 'd'), failure, 'a folder');
+  assert.equal(await client.onPath(packetTypes.rmdir, 'd'), failure, 'RMDIR does not remove a folder with members');
+  assert.equal(await client.onPath(packetTypes.rmdir, 'd/file 1'), failure, 'RMDIR does not remove a file');
+  assert.equal(await client.onPath(packetTypes.remove, 'd'), failure, 'REMOVE does not remove a folder');
   for (const name of readdirSync(join(home, 'd'))) assert.equal(await client.onPath(packetTypes.remove, `d/${name}`), ok);
   assert.equal(await client.onPath(packetTypes.rmdir, 'd'), ok);
   assert.equal(await client.onPath(packetTypes.rmdir, '/'), permissionDenied);

@@ -190,7 +190,7 @@ test('OpenSSH copies files up and down, while both sides repeat the key exchange
       `the first byte that differs in ${path}`,
     );
   }
-  assert.ok((await server.get('/home/file', { user: `alice:${testPassword}` })).status === 200, 'the same file over HTTP');
+  assert.ok((await server.get('/home/file', { user: `alice:${testPassword}` })).status === 200, 'the file is also there over HTTP');
 });
 
 test('a client that sends more than its window ends its connection, and nothing else', async (t) => {

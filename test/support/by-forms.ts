@@ -37,7 +37,7 @@ export async function assertAllByForms(t: TestContext, look: Pick<BrowserOptions
   const names = () => page.locator('td:nth-child(2)').allInnerTexts();
   assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt']);
   await page.getByRole('link', { name: 'Size' }).click();
-  assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt'], 'largest first');
+  assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt'], 'the largest file comes first');
   await page.getByRole('button', { name: 'Folders first', pressed: true }).click();
   assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports']);
   await page.goto(`${server.url}/home/`);

@@ -197,7 +197,7 @@ export class ForwardedNode {
     assert.deepEqual(
       found,
       [...found].sort((a, b) => a - b),
-      'in order',
+      'the events are in order',
     );
     const undelivered = Array.from({ length: this.#count - this.#delivered }, (_, index) => this.#delivered + index);
     assert.deepEqual(

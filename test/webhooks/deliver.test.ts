@@ -22,7 +22,11 @@ test('an upload reaches the receiver as specified: JSON, events and server', asy
   assert.deepEqual(Object.keys(body.server), ['uuid', 'name']);
   const journalled = (await server.events()).find(({ id }) => id === '40017');
   assert.deepEqual(body.events, [journalled]);
-  assert.equal(request.body.toString('utf8').includes(JSON.stringify(journalled)), true, 'byte for byte as in the journal');
+  assert.equal(
+    request.body.toString('utf8').includes(JSON.stringify(journalled)),
+    true,
+    'the body has the event byte for byte as in the journal',
+  );
   await until('event 20189', async () => (await server.eventIds()).includes(20189));
   const told = (await server.events()).find(({ id }) => id === '20189');
   assert.equal(told?.data.event_id, '40017');
@@ -143,7 +147,7 @@ test('the n-th retry waits n times retry_increase; if a retry succeeds, the deli
   assert.ok((gaps[1] ?? 0) >= 390, `second retry after ${gaps[1]} ms`);
   await until('event 20189', async () => (await server.eventIds()).includes(20189));
   assert.equal((await server.eventIds()).includes(20174), false);
-  assert.equal(new Set(requests.map(({ body }) => body.toString('utf8'))).size, 1, 'the same body each time');
+  assert.equal(new Set(requests.map(({ body }) => body.toString('utf8'))).size, 1, 'each attempt has the same body');
 });
 
 test('of several URLs, the first is retried before the next is used; the failing URL is suspended for five minutes', async (t) => {

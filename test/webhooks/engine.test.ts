@@ -184,7 +184,7 @@ test('a handler whose options a reload changes continues at its position, withou
     [0, 1, 2, 3, 4, 5].map((index) => `/${index}.txt`),
   );
   const bodies = receiver.requests.map(({ body }) => 'v' in (JSON.parse(body.toString('utf8')) as object));
-  assert.deepEqual(bodies, [...bodies].sort(), 'first without, then with the new member');
+  assert.deepEqual(bodies, [...bodies].sort(), 'the first bodies lack the new member, and the later ones have it');
   assert.equal(bodies.at(-1), true);
 });
 

@@ -64,7 +64,7 @@ test('--exact sends recorded requests with their secrets, and reports where thes
   const sent = requests().sort();
   const same = await run(t, ['webhook-replay', '--exact'], { cwd });
   assert.equal(same.code, 0, same.stdout + same.stderr);
-  assert.deepEqual(requests().slice(3).sort(), sent, 'byte for byte');
+  assert.deepEqual(requests().slice(3).sort(), sent, 'the requests are repeated byte for byte');
   configure(cwd, handlers(receiver.url, 'bye'));
   const changed = await run(t, ['webhook-replay', '--exact'], { cwd });
   assert.deepEqual(

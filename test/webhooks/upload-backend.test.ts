@@ -36,14 +36,14 @@ test('the reply to an upload has the configured headers that the back-end sent, 
   assert.equal(reply.headers['server-path'], '/a.txt');
   assert.equal(reply.headers['x-receipt'], 'r-1');
   assert.equal(reply.headers['x-scan'], 'clean');
-  assert.ok(reply.rawHeaders.includes('X-Scan'), 'as the configuration writes it');
+  assert.ok(reply.rawHeaders.includes('X-Scan'), 'the name of the header is written as in the configuration');
   for (const name of ['x-other', 'set-cookie', 'x-note']) assert.equal(reply.headers[name], undefined, name);
   const [event] = receiver.events();
   assert.equal(event?.data.api_backend, 'yes');
   assert.equal(event?.data.path, '/a.txt');
   await others.received(1);
   await until('two events 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
-  assert.equal(receiver.requests.length, 1, 'not delivered a second time in the background');
+  assert.equal(receiver.requests.length, 1, 'the event is not delivered a second time in the background');
   assert.equal((await server.eventIds()).includes(40060), false);
 });
 

@@ -225,13 +225,13 @@ test('check-file hashes files by handle and by name, in parts and in blocks; unr
     assert.deepEqual(await hashes(name, (fields) => range({})(fields.bytes(handle))), { algorithm: 'sha256', hex: of(1000) });
   const byName = (options: Range) => hashes('check-file-name', (fields) => range(options)(fields.text('/f')));
   assert.deepEqual(await byName({ algorithms: 'crc32,md5,sha1' }), { algorithm: 'md5', hex: of(1000, 'md5') });
-  assert.equal((await byName({ offset: 990, length: 1000 })).hex, of(10), 'over the end');
-  assert.equal((await byName({ offset: 5000 })).hex, of(0), 'behind the end');
+  assert.equal((await byName({ offset: 990, length: 1000 })).hex, of(10), 'a range that crosses the end is cut at the end');
+  assert.equal((await byName({ offset: 5000 })).hex, of(0), 'a range behind the end is empty');
   assert.equal((await byName({ block: 256 })).hex, of(256).repeat(3) + of(232));
   assert.equal(await code('check-file', (fields) => range({ algorithms: 'crc32' })(fields.bytes(handle))), unsupported);
   assert.equal(await code('check-file', (fields) => range({ block: 255 })(fields.bytes(handle))), failure);
   truncateSync(join(home, 'f'), 4 * 1024 * 1024);
-  assert.equal(await code('check-file', (fields) => range({ block: 256 })(fields.bytes(handle))), failure, 'too many blocks');
+  assert.equal(await code('check-file', (fields) => range({ block: 256 })(fields.bytes(handle))), failure, 'too many blocks are refused');
   const folder = await client.opendir('/');
   assert.equal(await code('check-file', (fields) => range({})(fields.bytes(folder))), failure);
   assert.equal(await code('check-file-name', (fields) => range({})(fields.text('/missing'))), noSuchFile);

@@ -56,7 +56,7 @@ test('slashes and `..` in names do not lead out of the root: the parent of the r
   assert.equal(await client.rename('../d/one', '/d/../../../four'), 0);
   assert.equal(await client.status(packetTypes.mkdir, (fields) => fields.text('../made/').attributes({})), 0);
   assert.equal(await client.onPath(packetTypes.remove, '../beside'), statusCodes.noSuchFile);
-  assert.equal(await client.onPath(packetTypes.rmdir, '..'), statusCodes.permissionDenied, 'the root');
+  assert.equal(await client.onPath(packetTypes.rmdir, '..'), statusCodes.permissionDenied, 'the root cannot be removed');
   for (const name of ['\\', '%2e%2e', '..\\two', ' ', '~', '-rf', '\u202egnp.exe', '...', 'CON', '*?"<>|:']) {
     await client.put(name, name);
     assert.deepEqual(await client.onPath(packetTypes.remove, `//${name}`), 0, JSON.stringify(name));

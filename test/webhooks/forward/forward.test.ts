@@ -255,5 +255,5 @@ test('rate limits the files per second; a file name cannot change the host of th
     assert.equal(headers.host, new URL(receiver.url).host);
   }
   const [first, , third] = receiver.requests.map(({ atMs }) => atMs);
-  assert.ok(Number(third) - Number(first) >= 900, 'one file per second after the first');
+  assert.ok(Number(third) - Number(first) >= 900, 'after the first file, one file is sent per second');
 });

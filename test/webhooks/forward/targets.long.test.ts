@@ -147,7 +147,11 @@ test('SFTP: an attempt resumes where the previous one broke off; a different beg
     );
     sent.push(written.reduce((sum, { data }) => sum + Number(data.total_write), 0));
   }
-  assert.deepEqual(sent, [2 * mebibyte, 5 * mebibyte], 'first only the rest; in the second round the rest, and then the whole file');
+  assert.deepEqual(
+    sent,
+    [2 * mebibyte, 5 * mebibyte],
+    'the first round sends only the rest; the second one sends the rest, and then the whole file',
+  );
 });
 
 test('SFTP: a file that changes while it is sent does not appear at the target under its name', async (t) => {
