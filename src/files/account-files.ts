@@ -84,7 +84,7 @@ export class AccountFiles {
     return entry;
   }
 
-  /** The account's own held upload to a path at which nothing exists. Call `inspect` first, because it checks the rights. */
+  /** The entry of the account's own upload that is held for review at this path. Call `inspect` first, because it checks the rights. */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
@@ -95,7 +95,7 @@ export class AccountFiles {
   }
 
   /**
-   * Refuses a request if the path is not visible to the account, because the outcome would reveal whether the path exists.
+   * Refuses a request if the path is not visible to the account, because the outcome of the request would reveal whether the path exists.
    *
    * @param failedId ID of the operation's failure event; undefined if the operation has none
    * @throws ServiceError `forbidden`
@@ -142,14 +142,14 @@ export class AccountFiles {
     return listing;
   }
 
-  /** Searches the names in a folder tree. Emits `folderOpened` with `search`, or `listingFailed`. @see Search */
+  /** Searches the names in a folder tree. Emits `folderOpened` with the member `search`, or `listingFailed`. @see Search */
   search(path: VirtualPath, text: string): Search {
     const search = this.#paths.orReport(eventIds.listingFailed, path, () => new Search(this.#paths, path, text));
     this.events.emit(eventIds.folderOpened, path, { search: text });
     return search;
   }
 
-  /** Lists a folder, sorted by name, for a ZIP archive. Emits no event. @throws ServiceError `forbidden` without `list` or `traverse` */
+  /** Lists a folder, sorted by name, for a ZIP archive. Emits no event. @throws ServiceError as `accountListing` */
   listQuietly(path: VirtualPath): AsyncIterable<ListedEntry[]> {
     return sortedByName(accountListing(this.#paths, path));
   }

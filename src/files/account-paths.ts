@@ -123,7 +123,7 @@ export class AccountPaths {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /** @throws ServiceError `fixed-folder` for a location of kind `virtual`, `not-found` for a location of kind `nowhere` */
+  /** The real path of a location. @throws ServiceError `fixed-folder` for the kind `virtual`, `not-found` for the kind `nowhere` */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
@@ -131,6 +131,8 @@ export class AccountPaths {
   }
 
   /**
+   * The real path of a location for a new file or folder.
+   *
    * @throws ServiceError `fixed-folder` if nothing can be created at the location, `name-invalid` for a name that is forbidden or too long
    */
   writable(location: Location): string {
@@ -285,7 +287,7 @@ export class AccountPaths {
     return notDurable(this.environment, fault, this.context, { path });
   }
 
-  /** The ID that this component uses for an event of HTTP services; undefined for an event that it does not emit. */
+  /** The ID that this component uses for an event of HTTP services; undefined for an event that the component does not emit. */
   #eventId(id: number): number | undefined {
     return this.context.component.type === 'ssh' && sshEventIds.has(id) ? sshEventIds.get(id) : id;
   }

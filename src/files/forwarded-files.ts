@@ -116,7 +116,7 @@ export class ForwardedFiles {
     return { roots: mounts.roots, realPath: location.realPath };
   }
 
-  /** Deletes the file of an event. @throws ServiceError `exists` if it was changed or replaced meanwhile */
+  /** Deletes the file of an event. @throws ServiceError `exists` if the file was changed or replaced meanwhile */
   async remove(event: ServiceEvent, file: OpenedForwardedFile, component: EventComponent): Promise<void> {
     await this.#files(event, 'allow-delete-file', component).deleteFile(eventPaths(event).path, (entry) => requireSame(file, entry));
   }
@@ -151,8 +151,8 @@ export class ForwardedFiles {
   }
 
   /**
-   * The account of the event, with only these rights: to read, to list, to create, and `right`. If its folders are known only from the
-   * event, the UUID of its authentication method is empty.
+   * The account of the event, with only these rights: to read, to list, to create, and `right`. If the folders of the account are known
+   * only from the event, the UUID of its authentication method is empty.
    */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;

@@ -9,10 +9,10 @@ import { isKeptName, isTemporaryName, isTrashRecord } from './disk/temporaries.t
 import { walkTree } from './disk/walk-tree.ts';
 import type { Mounts } from './mounts.ts';
 
-/** Before an upload is refused, a count that is older than this is repeated, because files may have been removed outside the service. */
+/** A count of the bytes on disk that is older than this is repeated before an upload is refused. Files may have been removed meanwhile. */
 const countFreshForMs = 10_000;
 
-/** A count that is older than this is always repeated before the next upload. */
+/** A count that is older than this is repeated before the next upload. */
 const countValidForMs = 300_000;
 
 /** An upload of unknown length claims room in steps of this size, so that it need not claim room for each piece. */
@@ -34,7 +34,7 @@ export interface QuotaReservation {
    * @throws ServiceError `storage-full`, and the errors of `put`
    */
   commit<T>(sizeBytes: number, replacedBytes: number, put: () => T): Promise<T>;
-  /** Ends the reservation of a request if a later request will continue the upload. The content stays on disk. */
+  /** Ends the reservation of a request whose upload a later request will continue. The content stays on disk. */
   keep(sizeBytes: number): Promise<void>;
   /** Ends the reservation of an upload that did not result in a file. Does nothing after `commit`. */
   release(): void;
@@ -127,7 +127,7 @@ class FolderUsage {
   /** Number of counts begun plus number of counts ended so far. */
   #counts = 0;
   #counting: Promise<void> | undefined;
-  /** The claims of running uploads and moves, each by the number that it got from `#lastId`. */
+  /** The claims of running uploads and moves, by the number that each got from `#lastId`. */
   readonly #claims = new Map<number, Claim>();
   #lastId = 0;
 

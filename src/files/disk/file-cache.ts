@@ -154,7 +154,8 @@ export class FileCache {
     return true;
   }
 
-  // Removes the first files of the map. A file that was used since it was last first moves to the end instead ("second chance" algorithm).
+  // Removes files from the beginning of the map. A file that was used moves to the end instead, and stays the next time only if it was used
+  // again (the "second chance" algorithm).
   #makeRoom(wantedBytes: number): void {
     for (const kept of this.#kept.values()) {
       if (this.#takenBytes + wantedBytes <= this.#limitBytes) return;

@@ -76,7 +76,7 @@ export class FileWriter implements RandomWriter {
     this.#retention = retention;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
-    // If an upload has received nothing yet, its hidden file may not exist yet, so it is created if necessary.
+    // The hidden file of an upload without content may not exist yet, so the file is created if necessary.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     try {
@@ -192,7 +192,7 @@ export class FileWriter implements RandomWriter {
     if (this.#early.failure !== undefined) throw asServiceError(this.#early.failure);
   }
 
-  /** Changes the final name of the file. @param target the writer closes it, even if this method throws */
+  /** Changes the final name of the file. @param target the writer closes its `parent`, even if this method throws */
   retarget(target: WriteTarget): void {
     const old = this.#target;
     try {
@@ -294,7 +294,7 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
-    // `before` may be outdated when `put` runs, because `put` may first wait for the quota and the trash.
+    // `before` may be outdated when `put` runs, because the quota and the trash may take time first.
     let mayHaveChanged = reservation !== unlimited;
     const put = (kept: KeptReplaced | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');

@@ -6,7 +6,7 @@ const largeBytes = 4 * 1024 * 1024;
 
 /**
  * File systems (statfs(2)) that hide an open file under another name instead of removing it: NFS, SMB (three versions), FUSE, AFS (two).
- * There, a file is removed without being kept open.
+ * On these file systems, a file is not kept open while it is removed.
  */
 const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546, 0x5346414f, 0x6b414653]);
 

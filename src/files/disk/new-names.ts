@@ -62,8 +62,9 @@ export function renameToFreeOrNumber(from: string, folder: Folder, name: string)
 }
 
 /**
- * Renames a folder unless the new name is taken. An empty folder that has the new name is replaced. @returns whether the folder got the
- * name
+ * Renames a folder unless the new name is taken. An empty folder that has the new name is replaced.
+ *
+ * @returns whether the folder got the name
  */
 export function renameFolderToFree(from: string, to: string): boolean {
   try {

@@ -49,8 +49,8 @@ export class Retention {
   }
 
   /**
-   * Sets the longest retention of the configuration. If there is none, and no file of an earlier configuration can still be retained, no
-   * records are looked up.
+   * Sets the longest retention of the configuration. With 0 days, records are looked up only as long as files of an earlier configuration
+   * can be retained.
    */
   configure(days: number): void {
     this.#isConfigured = days > 0;

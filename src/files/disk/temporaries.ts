@@ -22,8 +22,8 @@ const recordName = 'uploads-under-way';
 const compactAboveBytes = 64 * 1024;
 
 /**
- * Whether a name is the hidden name of an upload's content, or of an item that was set aside. Files with such a name are never listed, and
- * cannot be addressed.
+ * Whether a name is the hidden name of an upload's content, or of an item that was set aside (`asideName`). Files with such a name are
+ * never listed, and cannot be addressed.
  */
 export function isTemporaryName(name: string): boolean {
   return name.length === 34 && namePattern.test(name);

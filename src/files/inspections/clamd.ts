@@ -9,8 +9,8 @@ const longestReplyCharacters = 4096;
 
 /**
  * Maximum number of attempts to send content. clamd may reply and close the connection before it has all content. If this process is still
- * writing then, the connection breaks and the reply is lost. In the next attempt, there are pauses between the chunks, beginning shortly
- * before the position at which the connection broke. So the reply can be read.
+ * writing then, the connection breaks and the reply is lost. So that the reply can be read, the next attempt pauses after each chunk,
+ * beginning shortly before the position at which the connection broke.
  */
 const maxAttempts = 6;
 
@@ -42,7 +42,7 @@ export class ClamdInspector implements Inspector {
       let sentBytes = 0;
       const afterChunk = async (bytes: number) => {
         sentBytes += bytes;
-        // Before the next write, this lets the socket read a reply that may have arrived.
+        // The pause lets the socket read a reply that may have arrived.
         if (sentBytes < slowFrom) await setImmediate();
         else await this.#clock.sleep((attempt - 1) * pauseMilliseconds, signal);
       };

@@ -66,7 +66,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
 }
 
 /**
- * Returns a function that checks a new name. It throws if the name requires an inspection that the file has not passed.
+ * Returns a function that checks a new name. The function throws if the name requires an inspection that the file has not passed.
  *
  * @param uuids UUIDs of the inspections that the file has passed
  */
@@ -118,7 +118,7 @@ export function inspectedContent(
         left -= Math.min(left, chunk.length);
         if (left === 0) return;
       }
-      if (left > 0) throw new Error('the file is shorter than it was');
+      if (left > 0) throw new Error('the file is shorter than its recorded size');
     } finally {
       closeSync(fd);
     }

@@ -30,8 +30,8 @@ export interface Leave {
   /**
    * Checks that no further inspection applies to the final name. Called right before the rename.
    *
-   * @returns the real path of the folder that was checked. The rename takes the content from this path, so that it fails (ENOENT) if
-   *   another node moves the folder after the check
+   * @returns the real path of the folder that was checked. The rename takes the content from this path, so that the rename fails (ENOENT)
+   *   if another node moves the folder after the check
    * @throws ServiceError `unavailable`
    */
   recheck(name: string): string;
@@ -50,7 +50,7 @@ export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'bac
    * Whether the client set conditions. If so, and the upload is held, its release replaces only the file to which the conditions applied.
    */
   isConditional?: boolean;
-  /** Whether the content is only the beginning of a file, which cannot be inspected. */
+  /** Whether the content is only the beginning of a file. Only whole files can be inspected. */
   isPartial?: boolean;
   /** The name that inspections see: the name of the file without the part that marks it as temporary (`a.csv` for `a.csv.part`). */
   toldAs?: string | undefined;
@@ -107,14 +107,16 @@ export interface Holding {
   start(): void;
   stop(): Promise<void>;
   /**
-   * Holds content for review. @returns the error for the client @throws ServiceError `too-many-requests`; the content is not held in that
-   * case
+   * Holds content for review.
+   *
+   * @returns the error for the client
+   * @throws ServiceError `too-many-requests`; in that case, the content is not held
    */
   hold(hold: NewHold): Promise<ServiceError>;
   /**
    * Ends the held uploads for a name, because a newer upload has this name.
    *
-   * @param target real path that their files would get
+   * @param target real path that the files of these uploads would get
    * @param exceptId ID of the newer upload, if that upload is also held
    */
   supersede(target: string, exceptId: string | undefined): Promise<void>;

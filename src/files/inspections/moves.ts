@@ -122,8 +122,8 @@ export function unnamedCopy(move: Move, hidden: string): Unnamed {
 
 /**
  * Renames in two steps. The first step gives the source a hidden name in the target's folder. The second step renames the source from the
- * real path of the hidden name to the final name. If another node moves the folder after the check, the second step fails (ENOENT), and
- * nothing becomes visible.
+ * real path of the hidden name to the final name. If another node moves the folder before the second step, that step fails (ENOENT),
+ * and nothing becomes visible.
  */
 function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): T {
   const { paths, entry, source, target } = move;
@@ -152,7 +152,7 @@ function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): 
 }
 
 /**
- * @throws ServiceError `unavailable` if the folder of source or target was moved meanwhile, because other inspections may apply at its new
+ * @throws ServiceError `unavailable` if the folder of source or target was moved meanwhile, because other inspections may apply at the new
  *   place
  */
 function requireSamePlaces({ source, target }: Move): void {

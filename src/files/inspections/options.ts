@@ -46,7 +46,7 @@ const httpInspection = z.strictObject({
 });
 export type HttpInspectionOptions = z.infer<typeof httpInspection>;
 
-/** The address at which a clamd listens. */
+/** The address at which clamd listens. */
 export type ClamdAddress = { path: string } | { host: string; port: number };
 
 /** Parses `unix:PATH` or `tcp://HOST:PORT`. Returns undefined for any other text. */

@@ -57,7 +57,7 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
   const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
   const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
-  // If more inspections apply to the name with a number, or to a path through a symbolic link, the gate refuses the move.
+  // If more inspections than `before` apply to the name with a number, or to a path through a symbolic link, the gate refuses the move.
   const before = neededInspections(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
   const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -109,7 +109,7 @@ export async function followFolder(
   for (let place = now(), told = ''; place.realPath !== told; place = now()) {
     told = place.realPath;
     const inFolder = told + contentPath.slice(realPath.length);
-    // If nothing is found, another request has created a new folder at this path, and the upload is not in it.
+    // If the content is not found, another request has created a new folder at this path, and the upload is not in it.
     if (inodeAt(inFolder) === undefined) continue;
     const moved = path.startsWith(`${from}/`) ? (`${place.path}${path.slice(from.length)}` as VirtualPath) : path;
     await hold.change({ contentPath: inFolder, path: moved });

@@ -117,7 +117,7 @@ export class LockGuard {
 
   /** Refuses a change of a locked path (RFC 4918 §7). @throws ServiceError `locked` */
   requireUnlocked(roots: RealRoots, realPath: string, change: Change): Promise<void> | undefined {
-    // Most services have no locks. They need no access to the disk here.
+    // Most services have no locks. For them, the disk is not accessed.
     const isEmpty = this.store.isEmpty();
     return isEmpty === true ? undefined : this.#requireUnlocked(isEmpty, roots, realPath, change);
   }

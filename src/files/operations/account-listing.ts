@@ -34,7 +34,7 @@ export interface EntryBatches extends AsyncIterable<Entry[]> {
  * sub-folders.
  *
  * @param onUnreadableName called for each name that is omitted because it is not UTF-8, in addition to event `nameNotUtf8`
- * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
+ * @throws ServiceError `forbidden` with neither `list` nor `traverse`; `not-found`
  */
 export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
   paths.require(path, 'listFolder');

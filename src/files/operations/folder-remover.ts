@@ -112,7 +112,7 @@ export async function removeTree(
   { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
-  /** Folders whose files were all removed but are still open (NFS), and whose sub-folders are all of this kind. */
+  /** Folders whose files were all removed but are still open (NFS), and whose sub-folders are all in this set. */
   const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {
@@ -190,8 +190,9 @@ export function checkUnused(roots: RealRoots, path: string): void {
 }
 
 /**
- * Removes a folder that is empty or contains only records of retention and the content of unfinished uploads. @throws ServiceError
- * `not-empty`
+ * Removes a folder that is empty or contains only records of retention and the content of unfinished uploads.
+ *
+ * @throws ServiceError `not-empty`
  */
 export async function removeUnusedFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const folder = openFolder(roots, path);

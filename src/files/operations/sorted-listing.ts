@@ -75,7 +75,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
   /** Number of members read so far. All members have been read before the first one is yielded. */
   count = 0;
 
-  /** @param batches entries in any order; sorting is fastest in the order of `accountListing` */
+  /** @param batches entries in any order; sorting is fastest if they have the order of `accountListing` */
   constructor(batches: AsyncIterable<Entry[]>, compare: Compare) {
     this.#batches = batches;
     this.#compare = compare;
@@ -110,7 +110,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
     if (given.length > 0) yield given;
   }
 
-  // The block is sorted by name. This often makes it nearly sorted in other orders, too, so that its runs are sorted quickly.
+  // The block is sorted by name. So it is often nearly sorted in other orders, too, and its runs are sorted quickly.
   #inRuns(block: ListedEntry[]): ListedEntry[][] {
     if (this.#compare === byName) return [block];
     const runs: ListedEntry[][] = [];

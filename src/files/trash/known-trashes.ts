@@ -42,7 +42,7 @@ export class KnownTrashes {
     this.#daysNow = daysNow;
   }
 
-  /** The retention of a trash in days. It comes from the current configuration; if that has none, from the last use of the trash. */
+  /** The retention of a trash in days. If the current configuration has none, the retention at the last use of the trash applies. */
   daysOf(trash: KnownTrash): number {
     return this.#daysNow(trash) || trash.days;
   }

@@ -137,7 +137,7 @@ export class BackedUpUploads implements UploadStore {
   #read(id: string): Backup | undefined {
     try {
       const { record, atMs } = JSON.parse(readFileSync(join(this.#folder, id), 'utf8')) as Backup;
-      if (record.id !== id || typeof record.contentPath !== 'string') throw new TypeError('It belongs to another upload.');
+      if (record.id !== id || typeof record.contentPath !== 'string') throw new TypeError('The record belongs to another upload.');
       return { record, atMs };
     } catch (error) {
       this.#log.warn('the record of an unfinished upload cannot be read', { file: id.slice(0, 6), reason: error });

@@ -88,7 +88,7 @@ function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): Up
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
   // A client with a token or shared link can continue only uploads to paths at which it may create files.
   if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
-  // Visitors of a shared link can only continue uploads that visitors of the same link began.
+  // Visitors of a shared link can continue only uploads that visitors of the same link began.
   if (account.grant?.link !== undefined && record.origin.link !== account.grant.link) throw unknownUpload();
   return record;
 }

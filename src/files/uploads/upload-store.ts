@@ -169,8 +169,9 @@ export interface UploadStore {
    */
   enter(upload: PassingUpload): Promise<() => void>;
   /**
-   * Reports to uploads counted by `enter` that their folder, or a folder above it, was removed. @param realPath former path of the removed
-   * folder
+   * Reports to uploads counted by `enter` that their folder, or a folder above it, was removed.
+   *
+   * @param realPath former path of the removed folder
    */
   dismiss(realPath: string): Promise<void>;
   expired(): Promise<UploadRecord[]>;
