@@ -292,7 +292,7 @@ export class AccountsFile {
 }
 
 /**
- * Parses the text of an accounts file. It has a member `accounts` like the configuration, or contains only the map of accounts.
+ * Parses the text of an accounts file. The text has a member `accounts` like the configuration, or contains only the map of accounts.
  *
  * @returns `written` is the document to change and write again, `options` are its parsed options, `isJson` is whether to write it as JSON
  * @throws ServiceError `unavailable`, whose message names the file and what is wrong in it

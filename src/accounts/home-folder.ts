@@ -94,7 +94,7 @@ function createBelow(home: string, segments: string[], create: (path: string) =>
   for (const segment of segments) {
     path = join(path, segment);
     try {
-      // A symbolic link in the home folder must not lead the service to create folders outside.
+      // A symbolic link in the home folder must not make the service create folders outside the home folder.
       if (lstatSync(path).isSymbolicLink() && !`${realpathSync(path)}${sep}`.startsWith(home + sep)) {
         throw new ServiceError('unauthorized', `home_folder_structure: "${path}" is a link that leaves the home folder.`);
       }

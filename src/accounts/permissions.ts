@@ -102,7 +102,7 @@ export interface PermissionOptions {
 /** The permissions of a group that does not set any. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
-/** The permissions of a group whose list is empty. They are a copy of the default, so that `svc validate` can distinguish the two cases. */
+/** The permissions of a group whose list is empty: a copy of the default, so that `svc validate` can distinguish an empty and no list. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
 function combineRights(keywords: readonly string[]): number {

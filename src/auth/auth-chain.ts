@@ -270,8 +270,9 @@ export class AuthChain {
   }
 
   /**
-   * Prepares the home folder. Emits `homeFolderCreated` if it creates a folder, `homeFolderUnavailable` if it fails. @returns the reason if
-   * it fails
+   * Prepares the home folder. Emits `homeFolderCreated` if it creates a folder, `homeFolderUnavailable` if it fails.
+   *
+   * @returns the reason of a failure
    */
   #prepareTold(account: Account, method: AuthMethod, question: Question): string | undefined {
     this.#welcomed.add(account);

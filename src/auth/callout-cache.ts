@@ -23,12 +23,12 @@ export function acceptedKey(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }
 
-/** Remembers accepted credentials, but neither refusals nor faults. Identical concurrent validations share one request. */
+/** Remembers accepted credentials, but neither refusals nor faults. Identical concurrent checks share one request. */
 export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
 
-  /** @param accepted undefined if nothing should be remembered; then validations share no requests either */
+  /** @param accepted undefined if nothing should be remembered; in that case, checks share no requests either */
   constructor(accepted: AcceptedCredentials | undefined) {
     this.#accepted = accepted;
   }

@@ -41,7 +41,7 @@ export interface CalloutDependencies {
   onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
 }
 
-/** Asks a remote endpoint with a POST request for each validation (docs/spec/authentication.md#credentials-request). */
+/** Asks a remote endpoint about credentials with a POST request (docs/spec/authentication.md#credentials-request). */
 export class CalloutMethod implements AuthMethod {
   readonly type = 'http';
   readonly uuid: string;
