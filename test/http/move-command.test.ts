@@ -74,6 +74,8 @@ test('a request with one malformed destination is refused as a whole', async (t)
     { ...good, destination: 'd/./' },
     { ...good, destination: '/home/__svc__/' },
     { ...good, overwrite: 'yes' },
+    { ...good, new_name: 5 },
+    { ...good, target: ['a'], new_name: 'b' },
     { ...good, command: 'delete' },
     { ...good, more: 1 },
   ];
@@ -82,6 +84,20 @@ test('a request with one malformed destination is refused as a whole', async (t)
     assert.equal(reply.status, 400, JSON.stringify(command));
   }
   assert.deepEqual(readdirSync(server.home).sort(), ['a', 'd']);
+});
+
+test('a single target can get a new name, also in its own folder, but no name that is taken or impossible', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'd/inner'), { recursive: true });
+  for (const name of ['a', 'b', 'd/a']) writeFileSync(join(server.home, name), name);
+  const run = (command: string, target: string, destination: string, newName: string) =>
+    server.commands('/home/', [{ command, target, destination, new_name: newName }]);
+  assert.equal((await run('copy', 'a', '/home/', 'a (2)')).status, 200);
+  assert.equal((await run('copy', 'd', '/home/', 'd (2)')).status, 200);
+  assert.equal((await run('move', 'b', 'd', 'c')).status, 200);
+  for (const name of ['a', 'x/y', '..', '', 'x\\y']) assert.equal((await run('move', 'a', 'd', name)).status, 422, name);
+  const all = readdirSync(server.home, { recursive: true }).map(String);
+  assert.deepEqual(all.sort(), ['a', 'a (2)', 'd', 'd (2)', 'd (2)/a', 'd (2)/inner', 'd/a', 'd/c', 'd/inner']);
 });
 
 test('forms can move and copy, too', async (t) => {

@@ -21,6 +21,8 @@ interface Transfer {
   destination: VirtualPath;
   /** Whether a file may replace an existing file at the destination. */
   overwrite: boolean;
+  /** The name at the destination, if it is not the name of the member. */
+  newName?: string | undefined;
 }
 
 /** Returns whether a command or form action moves or copies members to another folder. */
@@ -44,8 +46,7 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
 }
 
 /**
- * Moves or copies the named members of a folder to another folder, one after the other. The members keep their names. The copy of a folder
- * also yields its progress.
+ * Moves or copies the named members of a folder to another folder, one after the other. The copy of a folder also yields its progress.
  *
  * @param stop interrupts a copy
  */
@@ -73,10 +74,10 @@ export async function* transferMembers(
 async function* transferMember(
   files: AccountFiles,
   path: VirtualPath,
-  { kind, destination, overwrite }: Transfer,
+  { kind, destination, overwrite, newName }: Transfer,
   stop: AbortSignal | undefined,
 ): AsyncGenerator<CopyProgress, readonly Problem[]> {
-  const to = memberPath(destination, baseName(path));
+  const to = newName === undefined ? memberPath(destination, baseName(path)) : targetPath(destination, newName);
   const rules = { mayReplace: overwrite ? 'file' : 'nothing', acrossKinds: false } as const;
   try {
     if (kind === 'copy' && files.inspect(path, 'listFolder')?.isFolder) return yield* files.copyFolder(path, to, stop);

@@ -136,6 +136,8 @@ interface FolderCommand {
   destination?: string;
   /** For `move` and `copy`, whether files at the destination may be replaced. */
   overwrite?: boolean;
+  /** For `move` and `copy` of a single target, its name at the destination. */
+  newName?: string | undefined;
 }
 
 /** Minimum time between two progress lines of a copy, in milliseconds. */
@@ -233,9 +235,9 @@ export function parseFolderCommands(body: unknown): FolderCommand[] {
 function parseCommand(value: unknown, index: number): FolderCommand {
   const where = `"commands[${index}]"`;
   if (!isObject(value)) throw malformed(`${where} must be an object.`);
-  const { command, target, destination, overwrite = false } = value;
+  const { command, target, destination, overwrite = false, new_name: newName } = value;
   if (typeof command !== 'string') throw malformed(`${where}.command must be a string.`);
-  refuseOthers(value, isTransfer(command) ? [...commonMembers, 'destination', 'overwrite'] : commonMembers, where);
+  refuseOthers(value, isTransfer(command) ? [...commonMembers, 'destination', 'overwrite', 'new_name'] : commonMembers, where);
   const targets = typeof target === 'string' ? [target] : target;
   if (!Array.isArray(targets) || targets.length === 0 || !targets.every((item) => typeof item === 'string')) {
     throw malformed(`${where}.target must be a string or a list of strings.`);
@@ -246,7 +248,9 @@ function parseCommand(value: unknown, index: number): FolderCommand {
   if (!isTransfer(command)) return { command, targets };
   if (typeof destination !== 'string') throw malformed(`${where}.destination must be a string.`);
   if (typeof overwrite !== 'boolean') throw malformed(`${where}.overwrite must be true or false.`);
-  return { command, targets, destination, overwrite };
+  if (newName !== undefined && (typeof newName !== 'string' || typeof target !== 'string'))
+    throw malformed(`${where}.new_name must be a string, for one target that is not in a list.`);
+  return { command, targets, destination, overwrite, newName };
 }
 
 function refuseOthers(value: Record<string, unknown>, known: readonly string[], where: string): void {
@@ -265,11 +269,11 @@ function runCommand(
   stop: AbortSignal | undefined,
 ): Iterable<MemberResult> | AsyncIterable<MemberResult> {
   const { files } = exchange;
-  const { command: name, targets, destination = '', overwrite = false } = command;
+  const { command: name, targets, destination = '', overwrite = false, newName } = command;
   if (name === 'restore') return eachResult(targets, (id) => restore(files, id));
   if (builtInCommands.has(name)) return eachMember(folder, targets, (path) => runBuiltIn(files, name, path, stop));
   if (isTransfer(name)) {
-    const transfer = { kind: name, destination: destinationFolder(folder, destination), overwrite };
+    const transfer = { kind: name, destination: destinationFolder(folder, destination), overwrite, newName };
     return transferMembers(files, folder, targets, transfer, stop);
   }
   const trigger = findTrigger(exchange, name);
