@@ -62,6 +62,51 @@ export async function recentChanges(journal: NewestFirstJournal, accountUuid: st
   return [...found.values()];
 }
 
+/** Changes that belong together, newest first. */
+export interface ChangeGroup {
+  changes: RecentChange[];
+  kind: ChangeKind;
+  /** Virtual path of the new folder that contains all other changes, if there is one. */
+  root?: string | undefined;
+}
+
+/** Minimum number of changes in a group, and the time in milliseconds that a group covers. */
+const leastGrouped = 3;
+const groupMs = 3_600_000;
+
+/** Kinds of changes that fill a new folder. For example, the copy of a folder is reported as new folders and copied files. */
+const filling: readonly ChangeKind[] = ['created', 'copied', 'uploaded'];
+
+/**
+ * Groups consecutive changes: those of one kind in one folder within the same hour, and a new folder with what was created, copied or
+ * uploaded into it within an hour. Changes that are too few for a group are returned as groups of one.
+ *
+ * @param newestFirst changes as `recentChanges` returns them
+ */
+export function groupChanges(newestFirst: readonly RecentChange[]): ChangeGroup[] {
+  const groups: (ChangeGroup & { startMs: number; key: string | undefined })[] = [];
+  for (const change of newestFirst.toReversed()) {
+    const path = change.destination ?? change.path;
+    const key = JSON.stringify([change.kind, path.slice(0, path.lastIndexOf('/')), Math.floor(change.atMs / groupMs)]);
+    const group = groups.at(-1);
+    const fills = group?.root !== undefined && path.startsWith(`${group.root}/`) && change.atMs - group.startMs < groupMs;
+    const isOfKind = [change.kind, group?.kind].includes('created') || change.kind === group?.kind;
+    if (group && fills && filling.includes(change.kind) && isOfKind) {
+      if (change.kind !== 'created') group.kind = change.kind;
+      group.key = undefined;
+      group.changes.unshift(change);
+    } else if (group && group.key === key) {
+      group.root = undefined;
+      group.changes.unshift(change);
+    } else
+      groups.push({ changes: [change], kind: change.kind, root: change.kind === 'created' ? path : undefined, startMs: change.atMs, key });
+  }
+  return groups.toReversed().flatMap((group) => {
+    if (group.changes.length >= leastGrouped) return group;
+    return group.changes.map((change) => ({ changes: [change], kind: change.kind }));
+  });
+}
+
 function readChange({ id, data, timestamp }: ServiceEvent): RecentChange | undefined {
   const known = changes.get(id);
   const { path, destination, trashed_path: trashedPath, is_directory: isFolder } = data;

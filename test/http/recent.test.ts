@@ -116,3 +116,25 @@ test('the page lists at most a hundred changes', async (t) => {
   assert.equal(items.length, 100);
   assert.match(items[0] ?? '', /f129/);
 });
+
+test('a new folder and what was copied or uploaded into it form one entry', async (t) => {
+  const server = await startServer(t, { group: { show_recent: true } });
+  mkdirSync(join(server.home, 'Photos/2026'), { recursive: true });
+  mkdirSync(join(server.home, 'To'));
+  for (const name of ['Photos/a', 'Photos/2026/b']) writeFileSync(join(server.home, name), 'x');
+  await server.commands('/home/', [{ command: 'copy', target: 'Photos', destination: 'To' }]);
+  await server.send('PUT', '/home/New/');
+  for (const name of ['c', 'd']) await server.put(`/home/New/${name}`, 'x');
+  await server.put('/home/e', 'x');
+  await server.put('/home/To/f', 'x');
+  const page = await recent(server);
+  const groups = [...page.text.matchAll(/<summary>(.*?)<\/summary>[\s\S]*?<\/ul><\/details>\n<p class="hint"><a href="([^"]*)"/g)];
+  assert.deepEqual(
+    groups.map(([, title = '', folder]) => [title.replace(/<[^>]+>/g, ''), folder]),
+    [
+      ['Uploaded: New (3 items)', '/home/'],
+      ['Copied: Photos (4 items)', '/home/To/'],
+    ],
+  );
+  assert.equal(page.text.match(/<li>\n/g)?.length, 2 + 3 + 4, 'other changes are entries of their own');
+});

@@ -1,4 +1,4 @@
-import type { ChangeKind, RecentChange } from '../../events/recent-changes.ts';
+import { type ChangeGroup, type ChangeKind, groupChanges, type RecentChange } from '../../events/recent-changes.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -22,20 +22,9 @@ export async function showRecent(exchange: Exchange): Promise<Response> {
   if (!context.account?.maySeeRecent) throw new ServiceError('never-allowed', 'Recent changes are not shown to this account.');
   const { files, account } = signedIn(exchange);
   const items: Html[] = [];
-  let group: { key: string; change: RecentChange; items: Html[] } | undefined;
-  const finish = () => {
-    if (group) items.push(...groupItems(language, files, group.change, group.items));
-    group = undefined;
-  };
-  for await (const change of cooperatively(await exchange.service.recentChanges(account.uuid))) {
-    const item = changeItem(language, files, change);
-    if (item.length === 0) continue;
-    const key = groupKey(change);
-    if (group?.key !== key) finish();
-    group ??= { key, change, items: [] };
-    group.items.push(...item);
+  for await (const group of cooperatively(groupChanges(await exchange.service.recentChanges(account.uuid)))) {
+    items.push(...groupItems(language, files, group));
   }
-  finish();
   const title = language.text('recent');
   const content = plainList({
     hint: html`<p class="hint">${language.text('recentHint')}</p>`,
@@ -54,21 +43,16 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   restored: 'changeRestored',
 };
 
-/** Minimum number of consecutive changes in a group. The page shows a group as one item that the reader can open. */
-const leastGrouped = 3;
-
-/** Returns a key that is equal for changes of one kind in one folder within the same hour. */
-function groupKey({ kind, path, destination, atMs }: RecentChange): string {
-  const shown = destination ?? path;
-  return JSON.stringify([kind, shown.slice(0, shown.lastIndexOf('/')), Math.floor(atMs / 3_600_000)]);
-}
-
-function groupItems(language: Language, files: AccountFiles, change: RecentChange, items: readonly Html[]): readonly Html[] {
-  const { kind, path, destination, atMs } = change;
-  const shown = parsedPath(destination ?? path);
-  if (items.length < leastGrouped || !shown) return items;
+/** Renders the changes of a group, as one item that the reader can open if there are several. */
+function groupItems(language: Language, files: AccountFiles, { changes, kind, root }: ChangeGroup): readonly Html[] {
+  const items = changes.flatMap((change) => changeItem(language, files, change));
+  const { path = '', destination, atMs = 0 } = changes[0] ?? {};
+  const shown = parsedPath(root ?? destination ?? path);
+  if (items.length < 2 || !shown) return items;
+  const count = language.text('items', { count: items.length });
+  const what = root !== undefined && inspect(files, shown) ? html`${bdi(baseName(shown))} (${count})` : count;
   return [
-    html`<li><details><summary>${language.text(kindTexts[kind])}${language.text('colon')}${language.text('items', { count: items.length })}</summary>
+    html`<li><details><summary>${language.text(kindTexts[kind])}${language.text('colon')}${what}</summary>
 <ul class="recent">
 ${items}
 </ul></details>
