@@ -2,7 +2,7 @@
 // `page.js` loads on demand with `import()`. If a part needs a module that is in `page.js`, it imports the module from there, so that each
 // module exists only once. Modules that several parts share, but that are not in `page.js`, become separate files.
 import { readFile } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 /** @type {import('esbuild').BuildOptions} */
@@ -30,7 +30,7 @@ export async function pageScripts(main, plugins) {
   const partsApart = onImport('parts-apart', (path, kind) => {
     if (kind !== 'dynamic-import') return undefined;
     parts.add(path);
-    return `./${basename(path).replace(/\.(ts|json)$/, '')}.js`;
+    return `./${partName(path, folder)}.js`;
   });
   const first = await build({ ...options, entryPoints: [main], plugins: [partsApart, ...plugins] });
   const modules = new Set(Object.keys(first.metafile.inputs).map((path) => resolve(folder, path)));
@@ -46,8 +46,7 @@ export async function pageScripts(main, plugins) {
   const later = await build({
     ...options,
     // Sorted, because esbuild finds the imports in a different order each time.
-    entryPoints: [...parts].sort(),
-    entryNames: '[name]',
+    entryPoints: [...parts].sort().map((path) => ({ in: path, out: partName(path, folder) })),
     splitting: true,
     plugins: [fromFirst, wholeTexts, ...plugins],
   });
@@ -61,6 +60,16 @@ export async function pageScripts(main, plugins) {
   const outputsOf = { ...whole.metafile.outputs, ...later.metafile.outputs };
   const inputsOf = Object.fromEntries(Object.entries(outputsOf).map(([path, { inputs }]) => [basename(path), inputs]));
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
+}
+
+/**
+ * Returns the name of a part without extension. Texts are named after their language (`de`); texts that are not in the folder named after the
+ * page have the name of their folder before it (`events-de`).
+ */
+function partName(path, folder) {
+  const name = basename(path).replace(/\.(ts|json)$/, '');
+  const group = basename(dirname(path));
+  return path.endsWith('.json') && group !== basename(folder) ? `${group}-${name}` : name;
 }
 
 /** Exports a JSON file only as a whole. By default esbuild also exports each key, which makes a file of texts a third larger. */

@@ -122,3 +122,27 @@ browserTest('a time range is selected on the histogram; routine events are shown
   assert.match(await page.locator('.histogram .told').innerText(), /^\d+ events/);
   assert.equal(Math.round(Number(await page.locator('.histogram .uncounted').getAttribute('width'))), 300);
 });
+
+browserTest(
+  'events have names in the language of the page; they are found by these names, with or without accents, and by English ones',
+  async (t) => {
+    const { server, console } = await startConsole(t);
+    await server.put('/home/a.txt', 'x');
+    const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/, locale: 'fr-FR' });
+    await signIn(page, console.url, '#events');
+    const rows = page.locator('main tbody tr');
+    await rows.filter({ hasText: '40017' }).first().getByText('fichier envoyé', { exact: true }).waitFor();
+    const bar = page.getByRole('combobox', { name: 'Recherche' });
+    for (const words of ["Echec de l'env", 'upload fail']) {
+      await bar.fill(`event:"${words}`);
+      await page.getByRole('option', { name: '40022' }).getByText('échec de l’envoi').waitFor();
+    }
+    for (const name of ['Fichier envoyé', 'file-uploaded']) {
+      await bar.fill(`event:"${name}"`);
+      await bar.press('Enter');
+      await page.locator('.chip', { hasText: 'event:40017' }).getByText('fichier envoyé').waitFor();
+      await page.getByRole('button', { name: 'Effacer' }).click();
+      await page.locator('.chip').waitFor({ state: 'detached' });
+    }
+  },
+);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { eventCatalogue } from '../../src/events/catalogue.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { listSegments } from '../../src/events/journal/segments.ts';
@@ -227,4 +228,13 @@ test('white space that was written into the journal by hand breaks no message of
   const reader = await EventReader.open(`${console.url}/api/events/live?id=40017`, headers);
   t.after(() => reader.close());
   await reader.nextWhere('message', (event) => (event as ServiceEvent).uuid === uuid);
+});
+
+test('every kind of event has one name of its own in each language of the page', () => {
+  const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'src/web/texts/events');
+  for (const language of ['de', 'es', 'fr']) {
+    const names: Record<string, string> = JSON.parse(readFileSync(join(folder, `${language}.json`), 'utf8'));
+    assert.deepEqual(Object.keys(names).sort(), eventCatalogue.map(({ id }) => String(id)).sort(), language);
+    assert.equal(new Set(Object.values(names)).size, eventCatalogue.length, language);
+  }
 });

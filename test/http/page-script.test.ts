@@ -47,6 +47,7 @@ test('every language has every text with the same placeholders', () => {
     'console',
     'details',
     'due',
+    'events',
     'files',
     'found',
     'handlers',
@@ -61,7 +62,7 @@ test('every language has every text with the same placeholders', () => {
     'uploads',
   ]);
   for (const group of groups) {
-    const [first = 'en', ...others] = ['details', 'problems'].includes(group) ? ['de', 'es', 'fr'] : ['en', 'de', 'es', 'fr'];
+    const [first = 'en', ...others] = ['details', 'events', 'problems'].includes(group) ? ['de', 'es', 'fr'] : ['en', 'de', 'es', 'fr'];
     assert.deepEqual(readdirSync(join(folder, group)).sort(), [first, ...others].map((language) => `${language}.json`).sort());
     const texts = read(group, first);
     for (const language of others) {

@@ -4,15 +4,27 @@ import { ask } from './request.ts';
 import { badge } from './section.ts';
 import { clear } from './shown.ts';
 
-type Kind = EventKinds['events'][number];
+/** `name` is in the language of the page. */
+type Kind = EventKinds['events'][number] & { english: string };
 
 let kinds: ReadonlyMap<string, Kind> | undefined;
+
+/** The names of the kinds by number. They are not among the other texts, because the login does not need them. */
+const translations: Readonly<Record<string, () => Promise<{ default: Readonly<Record<string, string>> }>>> = {
+  de: () => import('../texts/events/de.json', { with: { type: 'json' } }),
+  es: () => import('../texts/events/es.json', { with: { type: 'json' } }),
+  fr: () => import('../texts/events/fr.json', { with: { type: 'json' } }),
+};
 
 /** Fetches the kinds of events, unless they are already known. If that fails, events show only their numbers. */
 export async function findEventKinds(): Promise<void> {
   if (kinds) return;
-  const found = await ask<EventKinds>('GET', '/api/events/catalogue').catch(() => undefined);
-  if (found) kinds = new Map(found.events.map((kind) => [kind.id, kind]));
+  const [found, names] = await Promise.all([
+    ask<EventKinds>('GET', '/api/events/catalogue').catch(() => undefined),
+    translations[document.documentElement.lang]?.().catch(() => undefined),
+  ]);
+  if (found)
+    kinds = new Map(found.events.map((kind) => [kind.id, { ...kind, name: names?.default[kind.id] ?? kind.name, english: kind.name }]));
 }
 
 /** Returns all kinds in the order in which the API lists them; none if they could not be fetched. */

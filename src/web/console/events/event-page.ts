@@ -26,10 +26,11 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   const requestId = event.data.request_id;
   // If an inspection refused an upload, only the event of the refusal has the reason. The event of the failed upload has the same request.
   const reason = eventReason(event) || (event.data.inspection ? request_events.map(eventReason).find(Boolean) : undefined) || '';
+  const kind = eventKind(event.id);
   main.append(
     wayTo('events'),
     heading(
-      [text('eventTitle', { id: event.id }), clear(eventKind(event.id)?.name ?? '')].filter(Boolean).join(': '),
+      kind ? text('eventTitle', { id: event.id, name: clear(kind.name) }) : `${text('event')} ${event.id}`,
       replayButton(text('replay'), () => ({ events: [event.uuid] })),
     ),
     make('p.lead', messageDatum(event.message)),

@@ -6,6 +6,7 @@ import {
   type Condition,
   conditionProblem,
   conditionText,
+  foldedWords,
   groupNames,
   offeredKeys,
   parseConditions,
@@ -244,12 +245,12 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
 };
 
 function eventOffers(key: 'event' | '-event', wanted: string): Offer[] {
-  const words = wanted.toLowerCase();
+  const words = foldedWords(wanted);
   const isTyped = (word: string) => words.length > 2 && (word.startsWith(words) || words.startsWith(word));
   const meant = Object.entries(synonyms).flatMap(([word, parts]) => (isTyped(word) ? parts : []));
   const isMeant = (name: string) => [words, ...meant].some((part) => name.includes(part));
   return eventKinds()
-    .filter(({ id, name }) => id.startsWith(words) || isMeant(name.toLowerCase()))
+    .filter(({ id, name, english }) => id.startsWith(words) || foldedWords(name).includes(words) || isMeant(foldedWords(english)))
     .slice(0, maxOffers)
     .map(({ id, name }) => ({ inserted: `${key}:${id}`, hint: name }));
 }

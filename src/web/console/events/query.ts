@@ -119,10 +119,20 @@ export function parseConditions(input: string): Condition[] {
   return conditions;
 }
 
+/** Returns a name in the form in which names are compared: without case, accents, hyphens and curved apostrophes. */
+export function foldedWords(name: string): string {
+  return name
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[-\s]+/g, ' ')
+    .replaceAll('’', "'")
+    .toLowerCase();
+}
+
 /** Returns the number of the event kind with this name. Any other value, such as a number, is returned unchanged. */
 function findEventId(value: string): string {
-  const wanted = value.toLowerCase().replaceAll('-', ' ');
-  return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
+  const wanted = foldedWords(value);
+  return eventKinds().find(({ name, english }) => foldedWords(name) === wanted || foldedWords(english) === wanted)?.id ?? value;
 }
 
 /** Returns a copy of a query in which the time `since` replaces the time range `last`, which ends now. */
