@@ -80,6 +80,10 @@ export interface Ban {
 export interface ListedBan extends Ban {
   /** Remaining time in milliseconds. */
   readonly leftMs: number;
+  /** Time since the ban began in milliseconds; undefined if the store does not know it. */
+  readonly ageMs: number | undefined;
+  /** Number of failures that caused the ban; undefined if the store does not know it. */
+  readonly failures: number | undefined;
 }
 
 /** Lists and lifts bans for administrators. */

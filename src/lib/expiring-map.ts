@@ -48,8 +48,13 @@ export class ExpiringMap<Value> {
   }
 
   firstEndMs(nowMs: number): number | undefined {
-    if (this.count(nowMs) === 0) return undefined;
-    return Math.min(...[...(this.#entries?.values() ?? [])].map(({ untilMs }) => untilMs));
+    return this.endsMs(nowMs)[0];
+  }
+
+  /** Returns the times at which the entries expire, the earliest first. */
+  endsMs(nowMs: number): number[] {
+    if (this.count(nowMs) === 0) return [];
+    return [...(this.#entries?.values() ?? [])].map(({ untilMs }) => untilMs).sort((one, other) => one - other);
   }
 }
 

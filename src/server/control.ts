@@ -101,13 +101,15 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
     async list() {
       const nowMs = clock.nowMs();
       return (await bans.list()).map(
-        ({ by, of, leftMs }): Item<Shown<'bans'>> => ({
+        ({ by, of, leftMs, ageMs, failures = null }): Item<Shown<'bans'>> => ({
           handle: of,
           shown: {
             id: by === 'name' ? `name:${of}` : of,
             address: by === 'address' ? withoutRealm(of) : '',
             account: by === 'name' ? of : '',
             logins: guessedAt[parseRealm(of) as GuessRealm] ?? 'files',
+            since: ageMs === undefined ? null : isoTime(nowMs - ageMs),
+            failures,
             expires: isoTime(nowMs + leftMs),
           },
         }),

@@ -97,7 +97,7 @@ test('bans are listed; a removed ban ends immediately', async (t) => {
     ['2001:db8:0:0::/64', '2001:db8:0:0::/64'],
   ]);
   for (const { expires } of bans) assert.ok(Math.abs(new Date(expires).getTime() - Date.now() - 600_000) < 30_000);
-  assert.match((await control(t, folder, 'bans', 'list')).stdout, /^ID +EXPIRES\n192\.0\.2\.1 +\d{4}-/);
+  assert.match((await control(t, folder, 'bans', 'list')).stdout, /^ID +FAILURES +SINCE +EXPIRES\n192\.0\.2\.1 +2 +\d{4}-/);
   assert.equal((await control(t, folder, 'bans', 'remove', '192.0.2.1')).stdout, 'removed 1 ban\n');
   assert.equal((await from('192.0.2.1')).status, 200);
   assert.equal((await from('2001:db8::9')).status, 429);
@@ -134,7 +134,7 @@ test('names with too many failed logins are listed and removed like bans; the re
     [['name:alice', '', 'alice']],
   );
   assert.deepEqual(await listed(t, folder, 'bans', '--address', '0.0.0.0/0'), []);
-  assert.match((await control(t, folder, 'bans', 'list')).stdout, /^ID +EXPIRES\nname:alice +\d{4}-/);
+  assert.match((await control(t, folder, 'bans', 'list')).stdout, /^ID +FAILURES +SINCE +EXPIRES\nname:alice +10 +\d{4}-/);
   for (const how of [['--all'], ['name:alice'], ['--account', 'alice']]) {
     assert.equal((await get(`alice:${testPassword}`)).status, 429, how.join(' '));
     assert.equal((await control(t, folder, 'bans', 'remove', ...how)).stdout, 'removed 1 ban\n');

@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 
 interface Listed {
-  items: Record<string, string>[];
+  items: (Record<string, string> & { failures?: number })[];
   total: number;
 }
 
@@ -70,7 +70,8 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   // An operator logs in from the same address.
   const headers = await console.session();
   const [ban] = (await console.get('/api/bans', { headers })).json<Listed>().items;
-  assert.deepEqual([ban?.address, ban?.logins], ['127.0.0.1', 'files']);
+  assert.deepEqual([ban?.address, ban?.logins, ban?.failures], ['127.0.0.1', 'files', 3]);
+  assert.ok(Math.abs(Date.now() - Date.parse(String(ban?.since))) < 30_000, String(ban?.since));
   const lifted = await console.send('DELETE', `/api/bans?id=${encodeURIComponent(ban?.id ?? '')}`, { headers });
   contract.check('DELETE', '/api/bans', lifted);
   assert.deepEqual([lifted.json(), await guess(4)], [{ removed: 1 }, 401]);

@@ -55,7 +55,11 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
       ],
       'fewer failures than the maximum are no ban',
     );
-    for (const { leftMs } of listed) assert.ok(leftMs > 50_000 && leftMs <= 60_000, String(leftMs));
+    for (const { leftMs, ageMs, failures } of listed) {
+      assert.ok(leftMs > 50_000 && leftMs <= 60_000, String(leftMs));
+      assert.ok(ageMs !== undefined && ageMs >= 0 && Math.abs(leftMs + ageMs - 60_000) < 100, String(ageMs));
+      assert.equal(failures, 3);
+    }
     await bans.lift([there, elsewhere, '192.0.2.99'].map((of) => ({ by: 'address', of })));
     await bans.lift([]);
     for (let round = 0; round < 2; round++) assert.equal(await bans.isRefused(there), undefined);
@@ -78,19 +82,24 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
       const fail = async (name: string, times: number) => {
         for (let index = 0; index < times; index++) await attempt(bans, guess(name, from(++addresses)), 'failed');
       };
+      await attempt(bans, guess('alice', from(60)), 'succeeded');
       await fail('Alice', 10);
       await fail('*', 10);
       await fail('bob', 9);
+      for (let index = 0; index < 2; index++) await attempt(bans, guess('alice', from(60)), 'failed');
       assert.equal((await bans.begin(guess('alice', from(50)), leaseMs, true)).kind, 'refused');
       const listed = (await bans.list()).sort((a, b) => (a.of < b.of ? -1 : 1));
       assert.deepEqual(
-        listed.map(({ by, of }) => [by, of]),
+        listed.map(({ by, of, failures }) => [by, of, failures]),
         [
-          ['name', '*'],
-          ['name', 'alice'],
+          ['name', '*', 10],
+          ['name', 'alice', 12],
         ],
       );
-      for (const { leftMs } of listed) assert.ok(leftMs > 30_000 && leftMs <= 60_000, String(leftMs));
+      for (const { leftMs, ageMs } of listed) {
+        assert.ok(leftMs > 30_000 && leftMs <= 60_000, String(leftMs));
+        assert.ok(ageMs !== undefined && ageMs >= 0 && ageMs < 10_000, String(ageMs));
+      }
       await bans.lift([
         { by: 'name', of: 'alice' },
         { by: 'name', of: 'nobody' },

@@ -181,6 +181,8 @@ test('after Redis was emptied, no session returns, and a ban that a node knows i
   assert.equal(await sessions.find(id), undefined);
   const other = new RedisBans(await linkTo(t, redis.url), systemClock, policy);
   assert.ok(await other.isRefused('192.0.2.1'), 'another node knows the ban');
+  const [ban] = await other.list();
+  assert.equal(ban?.failures, 2, 'the number of failures is repeated, too');
 });
 
 test('an emptied Redis admits no banned address, even before a node has noticed', async (t) => {

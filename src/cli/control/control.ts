@@ -20,7 +20,7 @@ const columns: Readonly<Record<ControlledName, readonly string[]>> = {
   trash: ['id', 'deleted', 'account', 'size', 'path'],
   sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
   locks: ['id', 'path', 'depth', 'account', 'address', 'owner', 'expires'],
-  bans: ['id', 'expires'],
+  bans: ['id', 'failures', 'since', 'expires'],
   held: ['id', 'state', 'reason', 'time', 'account', 'size', 'path'],
 };
 

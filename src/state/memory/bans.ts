@@ -23,6 +23,9 @@ import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 /** The login attempts from a source. Each entry is a credential, together with the user name that was sent with it. */
 class SourceRecord {
   bannedUntilMs = 0;
+  bannedSinceMs = 0;
+  /** Number of failures that caused the ban. */
+  failures = 0;
   readonly failed = new ExpiringMap<string>();
   readonly underWay = new ExpiringMap<string>();
   readonly accepted = new ExpiringMap<string>(maxAcceptedPerSource);
@@ -96,10 +99,21 @@ export class MemoryBans implements AddressBans {
 
   async list(): Promise<ListedBan[]> {
     const nowMs = this.#clock.monotonicMs();
-    const addresses = [...this.#sources.keys()].map((of): ListedBan => ({ by: 'address', of, leftMs: this.#bannedForMs(of) }));
-    const names = [...this.#names].flatMap(([of, { failed }]): ListedBan[] =>
-      failed.count(nowMs) < nameFailures.most ? [] : [{ by: 'name', of, leftMs: (failed.firstEndMs(nowMs) ?? nowMs) - nowMs }],
+    const addresses = [...this.#sources].map(
+      ([of, { bannedSinceMs, failures }]): ListedBan => ({
+        by: 'address',
+        of,
+        leftMs: this.#bannedForMs(of),
+        ageMs: nowMs - bannedSinceMs,
+        failures,
+      }),
     );
+    const names = [...this.#names].flatMap(([of, { failed }]): ListedBan[] => {
+      const endsMs = failed.endsMs(nowMs);
+      const [firstMs = nowMs, lastMs] = [endsMs[0], endsMs[nameFailures.most - 1]];
+      if (lastMs === undefined) return [];
+      return [{ by: 'name', of, leftMs: firstMs - nowMs, ageMs: nowMs - (lastMs - nameFailures.windowMs), failures: endsMs.length }];
+    });
     return [...addresses.filter(({ leftMs }) => leftMs > 0), ...names];
   }
 
@@ -127,8 +141,9 @@ export class MemoryBans implements AddressBans {
     const record = this.#sources.get(source) ?? new SourceRecord();
     record.accepted.delete(credential);
     if (!record.failed.has(credential, nowMs)) record.failed.set(credential, username, nowMs + ban_window_seconds * 1000);
-    if (record.failed.count(nowMs) >= ban_after_failures) {
-      record.bannedUntilMs = nowMs + ban_seconds * 1000;
+    const failures = record.failed.count(nowMs);
+    if (failures >= ban_after_failures) {
+      Object.assign(record, { bannedUntilMs: nowMs + ban_seconds * 1000, bannedSinceMs: nowMs, failures });
       record.failed.clear();
     }
     keep(this.#sources, source, record);

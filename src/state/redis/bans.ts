@@ -23,7 +23,8 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `ban:<source>` expires with the ban. `limited-name:<hash of the folded name>` contains the folded name (`foldedName`), and expires a
+ * `ban:<source>` expires with the ban. Its value is the time (ms) at which the ban began, and the number of failures; bans of older versions
+ * have the value 1. `limited-name:<hash of the folded name>` contains the folded name (`foldedName`), and expires a
  * minute after the last failure. The other keys are sorted sets; the score of a member is the time (ms) at which it expires.
  * - For a source: failed credentials, credentials being checked (both as `<hash of the name>:<credential>`), and accepted credentials.
  * - For a name: failed credentials, credentials being checked, and the sources that logged in successfully.
@@ -58,7 +59,7 @@ end
  */
 const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)
-if banned > 0 then return {'banned', banned} end
+if banned > 0 then return {'banned', banned, redis.call('GET', ban)} end
 if has(accepted, credential) then return {'known', 0} end
 local isCountedForName = has(nameFailed, credential) or has(nameUnderWay, credential)
 if isNamed and not isCountedForName and not has(acceptedFrom, source) and count(nameFailed) + count(nameUnderWay) >= ${nameFailures.most} then
@@ -75,7 +76,7 @@ return {'admitted', 0}`);
 
 /**
  * ARGV: source, name, credential, whether the username is not empty, outcome, limit of failures, ban in ms, window in ms, folded name.
- * Returns whether the source is now banned.
+ * Returns the value of the ban if the source is now banned, otherwise 0.
  */
 const endScript = markerScript(`${prepare}
 local member = name .. ':' .. credential
@@ -88,10 +89,12 @@ if ARGV[5] == 'failed' then
     if count(nameFailed) >= ${nameFailures.most} then redis.call('SET', limitedName, ARGV[9], 'PX', ${nameFailures.windowMs}) end
   end
   addNew(failed, member, ARGV[8])
-  if count(failed) < tonumber(ARGV[6]) then return 0 end
-  redis.call('SET', ban, '1', 'PX', ARGV[7])
+  local failures = count(failed)
+  if failures < tonumber(ARGV[6]) then return 0 end
+  local value = string.format('%.0f %d', now, failures)
+  redis.call('SET', ban, value, 'PX', ARGV[7])
   redis.call('DEL', failed)
-  return 1
+  return value
 end
 if ARGV[5] == 'succeeded' then
   for _, other in ipairs(redis.call('ZRANGE', failed, 0, -1)) do
@@ -106,21 +109,25 @@ if ARGV[5] == 'succeeded' then
 end
 return 0`);
 
-/** KEYS: the ban. Returns the remaining ms of the ban. */
-const banScript = markerScript(`return redis.call('PTTL', KEYS[1])`);
+/** KEYS: the ban. Returns the remaining ms of the ban, and its value. */
+const banScript = markerScript(`return {redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[1])}`);
 
-/** KEYS: bans. Returns the remaining ms of each ban. */
-const timesScript = redisScript(`
+/** KEYS: bans. Returns for each ban the remaining ms, the ms since its begin, and the number of failures; -1 if unknown. */
+const timesScript = redisScript(`${redisNow}
 local times = {}
-for index, key in ipairs(KEYS) do times[index] = redis.call('PTTL', key) end
+for index, key in ipairs(KEYS) do
+  local began, failures = string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
+  times[index] = {redis.call('PTTL', key), began and math.max(now - began, 0) or -1, tonumber(failures or -1)}
+end
 return times`);
 
-/** KEYS: for each name, the sorted set of its failures. Returns for each name the remaining ms of its limit, or 0. */
+/** KEYS: for each name, the sorted set of its failures. Returns the same as `timesScript`; 0 ms remain if there is no limit. */
 const nameTimesScript = redisScript(`${redisNow}
 local times = {}
 for index, key in ipairs(KEYS) do
-  local ends = redis.call('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, ${nameFailures.most})
-  times[index] = #ends == ${2 * nameFailures.most} and tonumber(ends[2]) - now or 0
+  local ends = redis.call('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES')
+  local reached = tonumber(ends[${2 * nameFailures.most}])
+  times[index] = reached and {tonumber(ends[2]) - now, now - (reached - ${nameFailures.windowMs}), #ends / 2} or {0, -1, -1}
 end
 return times`);
 
@@ -137,7 +144,7 @@ export class RedisBans implements AddressBans {
   readonly #policy: () => SecurityPolicy;
   readonly #key: string | Buffer;
   /** Bans that this process imposed or saw. If Redis is emptied, or is killed within a second after a ban, it loses the ban. */
-  readonly #known = new Map<string, number>();
+  readonly #known = new Map<string, { untilMs: number; value: string }>();
 
   /**
    * @param policy called for each attempt, so that a reload takes effect immediately
@@ -157,23 +164,23 @@ export class RedisBans implements AddressBans {
 
   async isRefused(source: string): Promise<Refusal | undefined> {
     if (this.#policy().ban_after_failures === 0 && this.#known.size === 0) return undefined;
-    const leftMs = Number(await this.#link.run(banScript, [this.#banKey(source)], []));
-    this.#remember(source, leftMs);
+    const [leftMs, value] = (await this.#link.run(banScript, [this.#banKey(source)], [])) as [number, string | null];
+    this.#remember(source, leftMs, value);
     return refusalFor(leftMs);
   }
 
   async begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
     const { ban_after_failures } = this.#policy();
     if (ban_after_failures === 0) return { kind: 'admitted', isKnown: false };
-    const [kind, leftMs] = (await this.#link.run(beginScript, this.#attemptKeys(attempt), [
+    const [kind, leftMs, value] = (await this.#link.run(beginScript, this.#attemptKeys(attempt), [
       ...this.#attemptNames(attempt),
       ban_after_failures,
       Math.max(Math.ceil(leaseMs), 1),
       isInLine ? 1 : 0,
-    ])) as [string, number];
+    ])) as [string, number, string?];
     switch (kind) {
       case 'banned':
-        this.#remember(attempt.source, leftMs);
+        this.#remember(attempt.source, leftMs, value);
         return refused('address', leftMs);
       case 'refused':
         return refused('name', leftMs);
@@ -188,7 +195,7 @@ export class RedisBans implements AddressBans {
     const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
     if (ban_after_failures === 0) return;
     const banMs = Math.ceil(ban_seconds * 1000);
-    const isBanned = await this.#link.run(endScript, this.#attemptKeys(attempt), [
+    const value = await this.#link.run(endScript, this.#attemptKeys(attempt), [
       ...this.#attemptNames(attempt),
       outcome,
       ban_after_failures,
@@ -196,20 +203,20 @@ export class RedisBans implements AddressBans {
       Math.ceil(ban_window_seconds * 1000),
       foldedName(attempt.username),
     ]);
-    if (isBanned === 1) this.#remember(attempt.source, banMs);
+    if (typeof value === 'string') this.#remember(attempt.source, banMs, value);
   }
 
   async list(): Promise<ListedBan[]> {
     const listed: ListedBan[] = [];
     for await (const [keys, sources] of this.#scan('ban')) {
-      const timesMs = (await this.#link.run(timesScript, keys, [])) as number[];
-      for (const [index, of] of sources.entries()) listed.push({ by: 'address', of, leftMs: timesMs[index] ?? 0 });
+      const times = (await this.#link.run(timesScript, keys, [])) as Times[];
+      for (const [index, of] of sources.entries()) listed.push(listedBan('address', of, times[index]));
     }
     for await (const [keys, hashes] of this.#scan('limited-name')) {
       const names = (await this.#link.call(['MGET', ...keys])) as (string | null)[];
       const failures = hashes.map((name) => this.#link.key('name-failed', name));
-      const timesMs = (await this.#link.run(nameTimesScript, failures, [])) as number[];
-      for (const [index, of] of names.entries()) if (of !== null) listed.push({ by: 'name', of, leftMs: timesMs[index] ?? 0 });
+      const times = (await this.#link.run(nameTimesScript, failures, [])) as Times[];
+      for (const [index, of] of names.entries()) if (of !== null) listed.push(listedBan('name', of, times[index]));
     }
     return listed.filter(({ leftMs }) => leftMs > 0);
   }
@@ -240,17 +247,17 @@ export class RedisBans implements AddressBans {
   }
 
   async #repeat(caller: RedisCaller): Promise<void> {
-    for (const [source, untilMs] of this.#known) {
+    for (const [source, { untilMs, value }] of this.#known) {
       const leftMs = Math.ceil(untilMs - this.#clock.monotonicMs());
-      if (leftMs > 0) await caller.call(['SET', this.#banKey(source), '1', 'PX', String(leftMs), 'NX']);
+      if (leftMs > 0) await caller.call(['SET', this.#banKey(source), value, 'PX', String(leftMs), 'NX']);
       else this.#known.delete(source);
     }
   }
 
-  #remember(source: string, leftMs: number): void {
+  #remember(source: string, leftMs: number, value: string | null | undefined): void {
     this.#known.delete(source);
     if (leftMs <= 0) return;
-    this.#known.set(source, this.#clock.monotonicMs() + leftMs);
+    this.#known.set(source, { untilMs: this.#clock.monotonicMs() + leftMs, value: value ?? '1' });
     dropOldest(this.#known, maxRemembered);
   }
 
@@ -272,6 +279,13 @@ export class RedisBans implements AddressBans {
       this.#link.key('limited-name', folded),
     ];
   }
+}
+
+/** Remaining ms of a ban, ms since its begin, and number of failures. The last two are -1 if they are unknown. */
+type Times = readonly [leftMs: number, ageMs: number, failures: number];
+
+function listedBan(by: Ban['by'], of: string, [leftMs, ageMs, failures]: Times = [0, -1, -1]): ListedBan {
+  return { by, of, leftMs, ageMs: ageMs < 0 ? undefined : ageMs, failures: failures < 0 ? undefined : failures };
 }
 
 /** Hashes a name for use in a Redis key, because a name can have any length and any characters. */

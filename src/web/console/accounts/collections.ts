@@ -81,6 +81,7 @@ export const collections: readonly Collection[] = [
       { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
       { title: text('reason'), cell: banReason },
+      { title: text('banSince'), cell: ({ since }) => ageElement(since === null ? undefined : String(since)), className: 'narrow' },
       time('expires'),
     ],
     label: ({ id }) => id,
@@ -131,8 +132,8 @@ export const collections: readonly Collection[] = [
 ];
 
 /** Returns the reason of a ban, as a link to the failures. Events contain addresses, not networks, so the ban of a network has no link. */
-function banReason({ address, account: name }: Item): HTMLElement {
-  const words = text(address ? 'banOfAddress' : 'banOfName');
+function banReason({ address, account: name, failures }: Item): HTMLElement {
+  const words = text(address ? 'banOfAddress' : 'banOfName', { count: typeof failures === 'number' ? failures : '?' });
   const sought = address ? { address: String(address) } : { text: String(name ?? '') };
   if (String(address || name).includes('/')) return make('span', words);
   return make('a', { href: hashFor('events', '', { ...sought, status: 'failure' }) }, words);
