@@ -14,11 +14,9 @@ export interface ReadableJournal {
   since(sinceMs: number | undefined): LogPosition | undefined;
 }
 
-/**
- * Length of the steps in which the occurrences of a period are created, and maximum time without a pause for other requests, both in
- * milliseconds.
- */
+/** Length in milliseconds of the steps in which the occurrences of a period are created. */
 const stepMs = 3_600_000;
+/** Maximum time in milliseconds without a pause for other requests. */
 const maxBlockingMs = 10;
 
 /** The IDs of the events from which the states of expectations are derived. */

@@ -29,7 +29,7 @@ export function checkSchedule(cron: string): string | undefined {
   }
 }
 
-// All schedules run by a clock without daylight saving time; `findInstant` converts their times to the zone.
+// All schedules run by a clock without daylight saving time. `findInstant` converts their times to the zone.
 function newCron(cron: string): Cron {
   // With an offset, croner takes 10 µs for a time; with the zone UTC, 490 µs.
   return new Cron(cron, { utcOffset: 0, paused: true, mode: '5-part' });

@@ -37,7 +37,10 @@ export const toldExpectation = z.strictObject({
 });
 export type ToldExpectation = z.infer<typeof toldExpectation>;
 
-/** An expectation as shown to the account that sends the files. `path` is the option of that name; only the account's page shows it. */
+/**
+ * An expectation as shown to the account that sends the files. `path` is the option `path` of the expectation. Only the account's page
+ * shows it.
+ */
 export interface OwnExpectation {
   told: ToldExpectation;
   path: string;

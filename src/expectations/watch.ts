@@ -143,7 +143,8 @@ export class ExpectationWatch {
   }
 
   /**
-   * The occurrences of one expectation in the last `days` days and the next one, newest first; and statistics about when its files arrive.
+   * Returns the occurrences of one expectation in the last `days` days and the next one, newest first. Also returns statistics about when
+   * its files arrive.
    *
    * @throws ServiceError `not-found`, `unavailable`
    */

@@ -11,7 +11,7 @@ export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string
 
 /**
  * Clears the target and host of a request after svc has read them. Otherwise Hono's adapter would build an unused URL from them, and would
- * answer with an empty 400 if they do not make a valid one.
+ * answer with an empty 400 if this URL is not valid.
  */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';

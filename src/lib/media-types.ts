@@ -117,8 +117,8 @@ const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
 const classesByType = new Map<string, string>();
 
 /**
- * Returns the CSS classes of a file's icon: the kind of its preview if there is one, and the name of the icon unless this kind of preview
- * needs none.
+ * Returns the CSS classes of a file's icon: the kind of the file's preview, if it has one, and the name of the icon, if the preview needs
+ * an icon.
  */
 export function fileIconClasses(name: string): string {
   const mediaType = mediaTypeByName(name);

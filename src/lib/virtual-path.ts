@@ -59,7 +59,7 @@ export function pathSegments(path: VirtualPath): string[] {
   return path === '/' ? [] : path.slice(1).split('/');
 }
 
-/** Returns the path of a member of a folder. @param name a name that was checked before */
+/** Returns the path of a member of a folder. @param name a name that `checkMemberName` accepts */
 export function memberPath(folder: VirtualPath, name: string): VirtualPath {
   return (folder === '/' ? `/${name}` : `${folder}/${name}`) as VirtualPath;
 }

@@ -16,7 +16,7 @@ export interface WaitingRetry {
   urlIndex: number;
 }
 
-/** Parses stored deliveries that wait. Unreadable ones are left out; these deliveries start again. */
+/** Parses stored deliveries that wait. A delivery that cannot be read is left out, and starts again. */
 export function readWaiting(value: unknown): WaitingRetry[] {
   const isWaiting = (item: unknown): item is WaitingRetry =>
     isObject(item) &&

@@ -42,7 +42,7 @@ export interface NewestFirstJournal {
    * Finds events that may match a selection, newest first, with bounded memory.
    *
    * @param before position to begin at instead of the end of the journal
-   * @param suffices whether the event counts of a part are enough, so that the part need not be read; a journal without summaries reads all
+   * @param suffices whether the event counts of a part are enough, so that the part need not be read. A journal without summaries reads all
    *   parts
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */

@@ -166,7 +166,10 @@ export function orEndProcess<T>(action: () => T): T {
   }
 }
 
-/** Ends the process unless the error is a system error (see `orEndProcess`). It throws the error where no request can catch it. */
+/**
+ * Ends the process unless the error is a system error (see `orEndProcess`). It throws the error in a microtask, where no request can catch
+ * it.
+ */
 export function endProcessUnlessExpected(error: unknown): void {
   const cause = isServiceError(error) ? (error.cause ?? error) : error;
   if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;

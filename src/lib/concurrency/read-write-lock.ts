@@ -19,8 +19,8 @@ export class ReadWriteLock {
     return this.#run(true, action);
   }
 
-  // An action must start synchronously, either in this call or when another action ends. If there were an `await` before the start, a
-  // later call could overtake it.
+  // An action must start synchronously, either in this call or when another action ends. If there were an `await` before the start, the
+  // action of a later call could start first.
   #run<T>(isExclusive: boolean, action: () => T | Promise<T>): Promise<T> {
     if (this.#waiting.length === 0 && this.#mayBegin(isExclusive)) return this.#begin(isExclusive, action);
     return new Promise((resolve) => {

@@ -39,7 +39,8 @@ export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINI
 
 /**
  * Converts a time to seconds for futimes(2), so that the file gets the time in whole microseconds. Node.js cuts the digits below a
- * microsecond, and a double may be just below its value: 1700000000.123 would become 1700000000.122999. So half a microsecond is added.
+ * microsecond, and a double may be just below the decimal number that it stands for: 1700000000.123 would become 1700000000.122999. So half
+ * a microsecond is added.
  *
  * @param timeMs Unix time in milliseconds, with a fraction
  */

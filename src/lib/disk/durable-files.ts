@@ -50,7 +50,7 @@ export class UnsyncedChange extends Error {
  * renames it, and syncs the folder.
  *
  * @param options.mode permissions of the file, for example 0o600
- * @throws a system error if the file still has its old content; UnsyncedChange if it has the new content, but a power failure may undo this
+ * @throws a system error if the file still has its old content; UnsyncedChange if it has the new content, which a power failure may undo
  */
 export async function writeFileAtomically(path: string, data: string | Buffer, options: { mode: number }): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;

@@ -34,7 +34,7 @@ export interface RedisCaller {
   /**
    * Sends a command.
    *
-   * @throws ServiceError `unavailable` if Redis is not reachable or does not answer in time; it may have executed the command anyway.
+   * @throws ServiceError `unavailable` if Redis is not reachable or does not answer in time; Redis may have executed the command anyway.
    *   `internal` if Redis refuses the command
    */
   call(command: RedisArguments): Promise<unknown>;
@@ -47,7 +47,7 @@ export interface RedisLinkOptions {
   /** Prefix of all keys, so that several installations can share one Redis. */
   prefix: string;
   caPem?: string | undefined;
-  /** Credentials of Sentinel, if it has its own. */
+  /** Credentials for Sentinel, if it requires any. */
   sentinel?: { username: string; password: string };
   /** Time in milliseconds that nodes wait for each other after Redis lost data. Tests use a shorter time. */
   settleMs?: number;
@@ -56,8 +56,8 @@ export interface RedisLinkOptions {
 }
 
 /**
- * Version of the data's format in Redis. It is increased with each change that older nodes cannot read, so that they refuse to use the
- * data. This svc reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
+ * Version of the data's format in Redis. It is increased with each change that older nodes cannot read, so that these nodes refuse to use
+ * the data. This svc reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
  */
 const currentForm = 2;
 

@@ -136,7 +136,7 @@ export class RemoteEndpoint {
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
-      // The connection is closed, because the server would take the next request for the rest of the body.
+      // The connection is closed, because the server would treat the next request as the rest of the body.
       if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',

@@ -136,7 +136,7 @@ export function createTransport(caPem?: string): Transport {
 }
 
 /**
- * Closes idle connections that receive data. Otherwise, the next request would take the data for its reply. A login that the endpoint
+ * Closes idle connections that receive data. Otherwise, the data would count as the reply to the next request. A login that the endpoint
  * refuses could then succeed.
  */
 function cutUnasked<T extends HttpAgent>(agent: T): T {

@@ -46,7 +46,10 @@ export function element(name: string, content: string | readonly XmlNode[], attr
   return { [name]: children, ':@': Object.fromEntries(values) };
 }
 
-/** Writes elements without white space between them. In code that is frequently executed, templates are used instead: they are faster. */
+/**
+ * Writes elements without white space between them. In code that is frequently executed, templates are used instead, because they are
+ * faster.
+ */
 export function writeXml(nodes: readonly XmlNode[]): string {
   builder ??= new XMLBuilder({
     preserveOrder: true,

@@ -23,9 +23,9 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `ban:<source>` expires with the ban. Its value is the time (ms) at which the ban began, and the number of failures; bans of older versions
- * have the value 1. `limited-name:<hash of the folded name>` contains the folded name (`foldedName`), and expires a
- * minute after the last failure. The other keys are sorted sets; the score of a member is the time (ms) at which it expires.
+ * `ban:<source>` expires with the ban. Its value is the time (ms) at which the ban began, and the number of failures. Bans of older versions
+ * have the value 1. `limited-name:<hash of the folded name>` contains the folded name (`foldedName`), and expires a minute after the last
+ * failure. The other keys are sorted sets. The score of a member is the time (ms) at which the member expires.
  * - For a source: failed credentials, credentials being checked (both as `<hash of the name>:<credential>`), and accepted credentials.
  * - For a name: failed credentials, credentials being checked, and the sources that logged in successfully.
  */

@@ -11,8 +11,8 @@ const [ivBytes, tagBytes] = [12, 16];
 
 /**
  * Stores the certificates, private keys and challenges of all nodes. Each value is encrypted with AES-256-GCM and bound to its name. The
- * key is derived from `server.state.secret`, which is not in Redis: somebody who can read Redis learns no private key, and somebody who can
- * write to it cannot forge a value.
+ * key is derived from `server.state.secret`, which is not in Redis. So somebody who can read Redis learns no private key, and somebody who
+ * can write to Redis cannot forge a value.
  */
 export class RedisCertificates implements CertificateStore {
   readonly #link: RedisLink;

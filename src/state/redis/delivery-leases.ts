@@ -17,7 +17,7 @@ export const leaseMs = 10_000;
 
 /**
  * If Redis confirmed a lease less than this time ago, in milliseconds, the lease still belongs to its owner. This is true even if Redis has
- * lost its data since then: after a loss, nodes wait 2 s before they take leases.
+ * lost its data since then, because nodes wait 2 s after a loss before they take leases.
  */
 const confirmedForMs = 1500;
 

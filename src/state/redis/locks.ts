@@ -8,7 +8,7 @@ import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
  * `locks` is a hash from token to lock. There are few locks (one for each open document), so each script reads all of them and removes the
- * expired ones. A script is atomic: two nodes cannot take the same lock.
+ * expired ones. A script is atomic, so two nodes cannot take the same lock.
  */
 const alive = `
 local function within(path, folder)

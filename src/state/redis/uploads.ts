@@ -26,7 +26,7 @@ import { RedisUploadHolds } from './upload-holds.ts';
 /*
  * Keys begin with `upload`, or with `held` for uploads that wait for a decision. `upload:ID` has the record as JSON. `uploads` has all IDs,
  * ordered by expiry. `upload-paths` has the unfinished uploads, ordered by the path of their content. `uploads-completing` has the IDs of
- * uploads that are being completed or ended, and `uploads-of:PARTY` the IDs that count towards one limit (`uploadParty`).
+ * uploads that are being completed or ended. `uploads-of:PARTY` has the IDs that count towards one limit (`uploadParty`).
  */
 
 /**

@@ -64,7 +64,7 @@ export interface Ownership {
   readonly waiting: readonly WaitingRetry[];
   /** Called before each request. Set only if the right can be lost. */
   readonly mayRequest?: DeliverySignals['mayRequest'];
-  /** Records a delivery, and that all events before `position` were handled. Never throws. */
+  /** Records a delivery, and stores that all events before `position` were handled. Never throws. */
   record(record: DeliveryRecord, position: LogPosition): void;
   /**
    * Keeps the right, and stores the progress.

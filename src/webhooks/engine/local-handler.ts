@@ -100,7 +100,7 @@ export class LocalHandler implements BlockingHandler {
     this.#status = new HandlerStatus(handler, this.#dependencies);
   }
 
-  /** Follows an operator's request. Uploads do not wait for a paused handler; it delivers their events later. */
+  /** Follows an operator's request. Uploads do not wait for a paused handler. The handler delivers their events later. */
   followOrder(): void {
     if (this.#isEnding || this.#isPaused === (this.#unregister === undefined)) return;
     if (this.#isPaused) this.unregister();

@@ -154,7 +154,7 @@ export class Forwarding implements Sender {
       await means.records?.finish(event, file, after, component);
       return undefined;
     } catch (error) {
-      // The error `not-durable` means that the file was moved or deleted. A separate event reports that a power cut may undo that.
+      // The error `not-durable` means that the file was moved or deleted. A separate event reports that a power cut may undo this change.
       return isServiceError(error, 'not-durable') ? undefined : (error as Error).message;
     }
   }

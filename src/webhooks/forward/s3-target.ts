@@ -158,7 +158,7 @@ export class S3Target implements Target {
   }
 
   /**
-   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it; then all parts
+   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it. Then all parts
    * must be sent.
    */
   async #unfinished(
@@ -233,8 +233,8 @@ export class S3Target implements Target {
 }
 
 /**
- * Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name, unless it
- * contains a dot: the certificate of AWS does not match such a host name.
+ * Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name, unless
+ * the name of the bucket contains a dot, because the certificate of AWS does not match such a host name.
  */
 function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
   if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);

@@ -6,7 +6,7 @@ import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delive
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
-  /** Those that failed after `HistoryBounds.asOfMs`. They may have failed before, too. */
+  /** Events that failed after `HistoryBounds.asOfMs`. They may have failed before, too. */
   failedLater: Set<number | string>;
 }
 

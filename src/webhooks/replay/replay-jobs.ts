@@ -288,7 +288,7 @@ export class ReplayJob {
 const maxRunning = 2;
 const maxWaiting = 20;
 
-/** Maximum number of ended jobs that are kept in memory. Those that only counted are kept apart, so that they displace no others. */
+/** Maximum number of ended jobs that are kept in memory. Jobs that only counted are kept apart, so that they displace no other jobs. */
 const maxEnded = 20;
 
 /** A job with its ID, time and operator. */

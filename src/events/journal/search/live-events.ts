@@ -114,19 +114,17 @@ const batchEveryMs = 250;
 /** Maximum number of events in one batch. With `batchEveryMs`, a follower gets at most a thousand events per second. */
 const maxAtOnce = 250;
 
-/**
- * Maximum number of blocks that are read again for a follower that returns, and maximum number of such followers that read at the same
- * time.
- */
+/** Maximum number of blocks that are read again for a follower that returns. */
 const maxBlocksBack = 64;
+/** Maximum number of returning followers that read at the same time. */
 const readersBack = 2;
 
 /** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
   /**
-   * Describes the events that were left out before `events`. `skipped` counts all of them, including those that are not selected; it is
-   * undefined if their number is unknown.
+   * Describes the events that were left out before `events`. `skipped` is their number, including those that are not selected. It is
+   * undefined if the number is unknown.
    */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
   /** Position from which the follower can continue later. */

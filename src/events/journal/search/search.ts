@@ -9,7 +9,7 @@ import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
 /**
- * Limits of one page of a search. `bytes` limits the bytes that are read; the search stops after the block with which it reaches this
+ * Limits of one page of a search. `bytes` limits the bytes that are read. The search stops after the block with which it reaches this
  * limit.
  */
 export interface SearchLimits {

@@ -84,7 +84,7 @@ type SummariserOptions = Pick<SegmentChainOptions, 'folder' | 'clock' | 'log'>;
 
 /**
  * Writes the missing, torn or outdated summaries of journal files that are no longer appended to, newest first. It works for a few
- * milliseconds at a time and rests in between. This is not urgent, because searches without summaries are only slower.
+ * milliseconds at a time and rests in between. The work is not urgent, because searches without summaries are only slower.
  */
 export class Summariser {
   readonly #options: SummariserOptions;

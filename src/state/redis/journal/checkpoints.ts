@@ -58,7 +58,8 @@ export class Checkpoints {
       return new Checkpoints(path, [{ position: begin, id: noId, atMs: Number.NEGATIVE_INFINITY }], parseStreamId(noId), undefined);
     const { marker, undelivered, recent } = kept;
     const isFirst = comparePositions(undelivered.position, recent.position) <= 0;
-    // If `undelivered` comes after `recent`, it must never count as recent: a killed Redis may have lost the entries after `recent`.
+    // If `undelivered` comes after `recent`, `undelivered` must never count as recent, because a killed Redis may have lost the entries
+    // after `recent`.
     const all = isFirst ? [undelivered, recent] : [recent, { ...undelivered, atMs: Number.POSITIVE_INFINITY }];
     return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }
@@ -73,7 +74,10 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** The newest checkpoint that is old enough: even a killed Redis still has the entries up to it. Later entries may be lost. */
+  /**
+   * The newest checkpoint that is at least `surelyKeptMs` old; without one, the oldest checkpoint. Even a killed Redis still has the
+   * entries up to this checkpoint. Later entries may be lost.
+   */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
@@ -127,7 +131,7 @@ export class Checkpoints {
 function readSaved(path: string): SavedCheckpoints | undefined {
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown> | unknown[];
-    // Older files have no version: they are a list without a marker, oldest checkpoint first.
+    // Older files have no version. They contain a list without a marker, oldest checkpoint first.
     const { marker, undelivered, recent } = Array.isArray(value)
       ? { marker: undefined, undelivered: value[0], recent: value.at(-1) }
       : value;

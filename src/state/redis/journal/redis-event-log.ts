@@ -283,8 +283,8 @@ export class RedisEventLog implements EventLog {
   }
 
   /**
-   * Records the position up to which all handlers have delivered. Earlier events may be removed from the files: even if Redis is emptied,
-   * they need not be forwarded again.
+   * Records the position up to which all handlers have delivered. Earlier events may be removed from the files, because they need not be
+   * forwarded again, even if Redis is emptied.
    */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);
