@@ -112,7 +112,7 @@ return 0`);
 /** KEYS: the ban. Returns the remaining ms of the ban, and its value. */
 const banScript = markerScript(`return {redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[1])}`);
 
-/** KEYS: bans. Returns for each ban the remaining ms, the ms since its begin, and the number of failures; -1 if unknown. */
+/** KEYS: bans. Returns for each ban the remaining ms, the ms since the ban began, and the number of failures; -1 if unknown. */
 const timesScript = redisScript(`${redisNow}
 local times = {}
 for index, key in ipairs(KEYS) do
@@ -281,7 +281,7 @@ export class RedisBans implements AddressBans {
   }
 }
 
-/** Remaining ms of a ban, ms since its begin, and number of failures. The last two are -1 if they are unknown. */
+/** Remaining ms of a ban, ms since the ban began, and number of failures. The last two are -1 if they are unknown. */
 type Times = readonly [leftMs: number, ageMs: number, failures: number];
 
 function listedBan(by: Ban['by'], of: string, [leftMs, ageMs, failures]: Times = [0, -1, -1]): ListedBan {
