@@ -146,8 +146,9 @@ export const findingCodes = {
     'With Redis, each node (with `--workers` each machine) has a separate accounts file: password changes would not reach the others.',
   'state-secret':
     'Redis is used without `state.secret`: nodes do not share remembered credentials, and each node counts the same wrong password again.',
-  'state-retention': 'Events stay in the memory of Redis as long as in files, which is a month or more.',
-  'shutdown-delay': 'Redis is used without `shutdown_delay`: a node that ends refuses connections before the load balancer stops using it.',
+  'state-retention': 'Events stay in the memory of Redis as long as in files: 30 days or more.',
+  'shutdown-delay':
+    'Redis is used without `shutdown_delay`: a node that ends refuses connections while the load balancer still sends them.',
   'file-unreadable': 'A file that the configuration names cannot be read.',
   'folder-missing': 'A folder does not exist, and the service does not create it.',
   'logo-unusable': 'A logo that cannot be read, is too large, or is not an image that pages can show.',

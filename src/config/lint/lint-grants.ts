@@ -48,8 +48,8 @@ function makePlace(path: string[], own: Holder, group: Holder | undefined): Plac
 }
 
 /**
- * Returns the indexes of the permission lists that contain a keyword. A list with only `allow-full-control` does not count, because nobody
- * asked for this right in particular.
+ * Returns the indexes of the permission lists that contain a keyword. `allow-full-control` does not count, because it does not show that
+ * this right in particular is wanted.
  */
 function listsWith({ own }: Place, keyword: string): number[] {
   const lists = own.permissions ? [own.permissions.general, ...own.permissions.rules.map(({ permissions }) => permissions)] : [];

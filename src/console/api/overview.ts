@@ -53,7 +53,7 @@ export async function liftSuspension(c: ConsoleContext): Promise<Response> {
   const control = c.env.service.sources.deliveries.control();
   // Clients know URLs only without their secrets, so the URL in a request can stand for several suspended URLs.
   const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
-  if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
+  if (meant.length === 0) throw new ServiceError('not-found', 'This event handler has no suspended URL like this.');
   for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);
   await recordAction(c, 'handler-lift-suspension', `${uuid} ${url}`);
   return answerNothing(c);

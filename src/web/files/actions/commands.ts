@@ -14,7 +14,7 @@ import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, tr
  */
 export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string };
 
-/** Numbers of characters that a shortened name keeps before and after its gap. Only messages on narrow screens shorten names. */
+/** Numbers of characters that a shortened name keeps before and after its gap. Messages shorten names only on narrow screens. */
 const [keptBefore, keptAfter] = [13, 12];
 
 /** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name, so that the message stays short. */
