@@ -35,7 +35,7 @@ const grantQuery = z.object({
   limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
 });
 const revokedGrants = z.object({
-  revoked: z.array(z.string()).describe('IDs of all that were revoked, including tokens and links that were created with a revoked token.'),
+  revoked: z.array(z.string()).describe('IDs of all revoked tokens and links, including those that were created with a revoked token.'),
 });
 
 /** The operations on accounts, and on collections such as sessions, bans, held uploads and tokens. */
