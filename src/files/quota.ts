@@ -62,7 +62,7 @@ interface Claim {
   replacedBytes: number;
   /** Size of the whole upload, as far as it is known or written. */
   bytes: number;
-  /** The content of earlier requests. A count uses this size, even if the upload grows meanwhile. */
+  /** The content of earlier requests. A count uses the size that is stored here, even if the upload grows meanwhile. */
   kept?: KeptContent | undefined;
   isMove?: boolean;
   /** Value of `FolderUsage.#counts` when the claim was made. */

@@ -236,7 +236,7 @@ export class HeldUploads implements Holding {
     }
   }
 
-  /** If the process that inspected an upload has stopped, inspects the upload again. If the content is lost, ends the upload. */
+  /** Inspects held uploads again if the process that inspected them has stopped. Ends held uploads whose content is lost. */
   async resume(): Promise<void> {
     const nowMs = this.#environment().clock.nowMs();
     const lost = (await this.list()).filter(({ id, held }) => {

@@ -37,7 +37,7 @@ const httpInspection = z.strictObject({
     .enum(['body', 'metadata', 'path'], { error: 'must be body, metadata or path' })
     .default('body')
     .describe(
-      'What is sent: body (the file as the body), metadata (only JSON about the file), or path (this JSON with the real path of the hidden file).',
+      'What is sent: body (the file as the body), metadata (only JSON about the file), or path (the same JSON with the real path of the hidden file).',
     ),
   username: optionalText().default('').describe('User name for HTTP Basic.'),
   password: optionalText().default('').describe('Password for HTTP Basic.'),
@@ -59,7 +59,7 @@ export function clamdAddress(text: string): ClamdAddress | undefined {
 }
 
 const clamdInspection = z.strictObject({
-  type: z.literal('clamd').describe('Asks a clamd of ClamAV (INSTREAM).'),
+  type: z.literal('clamd').describe('Asks clamd, the daemon of ClamAV (command INSTREAM).'),
   ...common,
   url: z
     .string()

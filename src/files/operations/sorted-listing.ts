@@ -7,7 +7,7 @@ const blockEntries = 16_384;
 /** A folder with at least this number of entries is large: a reply may begin before all entries are read. */
 const largeEntries = 4096;
 
-/** Number of entries in a run (a sorted list), for orders other than by name. Sorting a run takes a few milliseconds. */
+/** Number of entries in a run (a sorted list) if the order is not by name. Sorting a run takes a few milliseconds. */
 const runEntries = 1024;
 
 /** Number of entries in a batch. Other requests run between two batches. */

@@ -97,8 +97,8 @@ export interface UploadRecord extends UploadOrder, UploadProgress {
   /** The ID of the upload in its URL. It cannot be guessed. */
   readonly id: string;
   /**
-   * Time at which the upload expires, or at which the record of an ended upload is removed. Each change renews this time, but not for a
-   * held upload. Unix time in milliseconds.
+   * Time at which the upload expires, or at which the record of an ended upload is removed; Unix time in milliseconds. Each change renews
+   * this time, except for a held upload.
    */
   readonly expiresMs: number;
 }
