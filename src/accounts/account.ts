@@ -105,7 +105,7 @@ export interface TokenOptions {
   services?: readonly string[] | undefined;
 }
 
-/** The option `links`, which limits the links to files of an account. The members have the option names of the configuration. */
+/** The option `links`, which limits the shared links of an account. The members have the option names of the configuration. */
 export interface LinkOptions {
   enabled: boolean;
   maximum: number;

@@ -139,7 +139,7 @@ const tokensOption = z
   })
   .describe('Access tokens: secrets for machines, limited to a part of the rights of the account.');
 
-/** The option for links to files of accounts (docs/spec/tokens.md). */
+/** The option for shared links to files of accounts (docs/spec/links.md). */
 const linksOption = z
   .strictObject({
     enabled: yesNo().default(true).describe('Whether the account may use links, and create them (with `allow-share`).'),

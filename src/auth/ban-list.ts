@@ -56,8 +56,8 @@ export interface LoginAttempt {
 
 /**
  * Whether credentials may be checked. `busy` means that the attempt must wait for a slot: the failures of the source and its running
- * attempts together have reached `ban_after_failures`. `isKnown` means that the credentials were accepted from the source within the
- * window. Such an attempt takes no slot.
+ * attempts together have reached `ban_after_failures`. `isKnown` means that the credentials were accepted from the source within
+ * `ban_window_seconds`. Such an attempt takes no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 
@@ -95,10 +95,10 @@ export interface BanOverview {
 }
 
 /**
- * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within the
- * window. Running attempts count towards that number. A name with too many failures within a minute is refused, except from sources from
- * which it was accepted before. Attempts that name no account (`namesSomebody`) are not limited by name. There is an implementation in
- * state/memory, and one for several nodes in state/redis.
+ * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within
+ * `ban_window_seconds`. Running attempts count towards that number. A name with too many failures within a minute is refused, except from
+ * sources from which the name was accepted before. Attempts that name no account (`namesSomebody`) are not limited by name. There is an
+ * implementation in state/memory, and one for several nodes in state/redis.
  *
  * All methods throw ServiceError `unavailable` if the store cannot be reached.
  */
