@@ -112,7 +112,7 @@ test('the LDAP callout: only alice logs in; if the certificate is unknown or the
   assert.equal((await askEndpoint(url, passwordOf('alice', testPassword)))[0], 503, 'nobody logs in while the directory is absent');
 });
 
-test('the OpenID Connect callout: valid claims for this client log the user in; any other reply of the provider refuses', async (t) => {
+test('the OpenID Connect callout: valid claims for this client log the user in; after any other reply of the provider, the login is refused', async (t) => {
   const issuer = 'https://id.example.com';
   const secret = 'client secret: 4+4';
   learnSecret(secret, "the client's secret");

@@ -163,7 +163,7 @@ test('with public_error the client gets message and public_response, but never e
   });
 });
 
-test('if Basic credentials are refused by a redirect, the login page shows the message once, and no URL contains it', async (t) => {
+test('if the refusal of Basic credentials redirects to the login page, this page shows the message once, and no URL contains the message', async (t) => {
   const message = `<b>gesperrt</b>;\r\nSet-Cookie: a=b "ü😀" ${'x'.repeat(2000)}`;
   const remote = await endpoint(t, (response) => response.writeHead(403).end(JSON.stringify({ message, extra: 'ticket-4711' })));
   const html = { accept: 'text/html' };

@@ -7,10 +7,10 @@ import {
 import { assertPreviewsAccessible } from '../support/accessible-previews.ts';
 import { browserTest } from '../support/browser.ts';
 
-browserTest('axe finds nothing: light, 320 px', (t) => assertPagesAccessible(t, 'light', 320));
-browserTest('axe finds nothing: light, 1280 px', (t) => assertPagesAccessible(t, 'light', 1280));
-browserTest('axe finds nothing: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 320));
-browserTest('axe finds nothing: dark, 1280 px', (t) => assertPagesAccessible(t, 'dark', 1280));
+browserTest('axe finds nothing on the pages of an account: light, 320 px', (t) => assertPagesAccessible(t, 'light', 320));
+browserTest('axe finds nothing on the pages of an account: light, 1280 px', (t) => assertPagesAccessible(t, 'light', 1280));
+browserTest('axe finds nothing on the pages of an account: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 320));
+browserTest('axe finds nothing on the pages of an account: dark, 1280 px', (t) => assertPagesAccessible(t, 'dark', 1280));
 browserTest('axe finds nothing on the page that asks before a deletion: light', (t) => assertQuestionAccessible(t, 'light'));
 browserTest('axe finds nothing on the page that asks before a deletion: dark', (t) => assertQuestionAccessible(t, 'dark'));
 

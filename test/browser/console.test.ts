@@ -8,7 +8,7 @@ import { HeldClients } from '../support/transfers.ts';
 const counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
 const noSample = { ...counts, connections: 0, memory_bytes: 0, waiting_events: 0 };
 
-browserTest('an administrator signs in, arrives where the link led, and signs out; a wrong password is reported', async (t) => {
+browserTest('an administrator signs in, sees the section that the URL names, and signs out; a wrong password is reported', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await page.goto(`${console.url}/#configuration`);
@@ -119,7 +119,7 @@ browserTest('the overview shows a running upload with its progress until it ends
   await row.waitFor({ state: 'detached' });
 });
 
-browserTest('problems are shown on top of the overview, each with a link; without problems, all is well', async (t) => {
+browserTest('problems are shown on top of the overview, each with a link; without problems, it says that all is well', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const to = (path: string, more: object) => ({ type: 'http', url: `${receiver.url}/${path}`, target: '40017', ...more });
   const event_handlers = { crm: to('crm', { fail_after_errors: 1 }), books: to('books', { fail_after_errors: 0 }) };

@@ -81,7 +81,7 @@ browserTest('Shift selects a range; the check box in the head selects all rows; 
   await page.getByText('1 selected').waitFor();
 });
 
-browserTest('one selected file is downloaded itself, several as an archive, and a selection is sent to a trigger', async (t) => {
+browserTest('one selected file is downloaded as it is, several files as an archive; a selection can be sent to a trigger', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
   const page = await openFolder(t, server);

@@ -160,22 +160,25 @@ browserTest('a folder is dropped again after the page was closed: complete files
   await assertUploaded(server, 'tree/deep/large.bin', large.content);
 });
 
-browserTest('a taken name is reported before content is sent; the chosen other name is kept when the page is opened again', async (t) => {
-  const setting = await openUploadPage(t, /409|412|ERR_/);
-  const { server, proxy, page } = setting;
-  writeFileSync(join(server.home, 'large.bin'), 'old');
-  const { path, content } = largeFile(server, 'large.bin');
-  proxy.troubles.push({ holdAfterBytes: 3_000_000 });
-  await choose(page, path);
-  await page.getByRole('dialog').getByRole('button', { name: 'Keep both' }).click();
-  await until('content arrives', () => proxy.offsets.length === 1);
-  const next = await reopen(setting);
-  await choose(next, path);
-  await lineOf(next, 'large (2).bin', 'done').waitFor();
-  assertNeverAnew(proxy.offsets);
-  assert.equal(readFileSync(join(server.home, 'large.bin'), 'utf8'), 'old');
-  await assertUploaded(server, 'large (2).bin', content);
-});
+browserTest(
+  'a taken name is reported before content is sent; the name that the user chose instead is kept when the page is opened again',
+  async (t) => {
+    const setting = await openUploadPage(t, /409|412|ERR_/);
+    const { server, proxy, page } = setting;
+    writeFileSync(join(server.home, 'large.bin'), 'old');
+    const { path, content } = largeFile(server, 'large.bin');
+    proxy.troubles.push({ holdAfterBytes: 3_000_000 });
+    await choose(page, path);
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep both' }).click();
+    await until('content arrives', () => proxy.offsets.length === 1);
+    const next = await reopen(setting);
+    await choose(next, path);
+    await lineOf(next, 'large (2).bin', 'done').waitFor();
+    assertNeverAnew(proxy.offsets);
+    assert.equal(readFileSync(join(server.home, 'large.bin'), 'utf8'), 'old');
+    await assertUploaded(server, 'large (2).bin', content);
+  },
+);
 
 browserTest('if another upload takes the name of a file during its upload, the page asks at the end whether to overwrite', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
@@ -207,25 +210,28 @@ browserTest('another tab neither interrupts an upload nor offers to resume it', 
   await assertUploaded(server, 'large.bin', content);
 });
 
-browserTest('requests have the largest size that the service accepts; resumed on a new page, an upload keeps its metadata', async (t) => {
-  const service = { maximum_request_size: 5_000_000, metadata_fields: ['x-labels, required', 'project, required'] };
-  const setting = await openUploadPage(t, /409|ERR_/, { service });
-  const { server, proxy, page } = setting;
-  const { path, content } = largeFile(server, 'large.bin');
-  proxy.troubles.push({ cutAfterBytes: 5_000_000_000 }, { holdAfterBytes: 2_000_000 });
-  await choose(page, path);
-  await page.getByRole('dialog').getByLabel('project (required)').fill('spring');
-  await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
-  await until('the second request begins', () => proxy.offsets.length === 2);
-  const next = await reopen(setting);
-  await next.locator('.unfinished input[type=file]').setInputFiles(path);
-  await lineOf(next, 'large.bin', 'done').waitFor();
-  assert.equal(proxy.offsets[1], 5_000_000);
-  assertNeverAnew(proxy.offsets);
-  await assertUploaded(server, 'large.bin', content);
-  const stored = (await server.events()).findLast(({ id }) => id === '40017');
-  assert.deepEqual(stored?.data.metadata, { project: ['spring'] });
-});
+browserTest(
+  'requests have the largest size that the service accepts; an upload that is resumed on a new page keeps its metadata',
+  async (t) => {
+    const service = { maximum_request_size: 5_000_000, metadata_fields: ['x-labels, required', 'project, required'] };
+    const setting = await openUploadPage(t, /409|ERR_/, { service });
+    const { server, proxy, page } = setting;
+    const { path, content } = largeFile(server, 'large.bin');
+    proxy.troubles.push({ cutAfterBytes: 5_000_000_000 }, { holdAfterBytes: 2_000_000 });
+    await choose(page, path);
+    await page.getByRole('dialog').getByLabel('project (required)').fill('spring');
+    await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
+    await until('the second request begins', () => proxy.offsets.length === 2);
+    const next = await reopen(setting);
+    await next.locator('.unfinished input[type=file]').setInputFiles(path);
+    await lineOf(next, 'large.bin', 'done').waitFor();
+    assert.equal(proxy.offsets[1], 5_000_000);
+    assertNeverAnew(proxy.offsets);
+    await assertUploaded(server, 'large.bin', content);
+    const stored = (await server.events()).findLast(({ id }) => id === '40017');
+    assert.deepEqual(stored?.data.metadata, { project: ['spring'] });
+  },
+);
 
 browserTest('a refusal by the service is shown before content is sent', async (t) => {
   const setting = await openUploadPage(t, /409|413/, { group: { file_write_size: 9_000_000 } });

@@ -101,7 +101,7 @@ browserTest(
   },
 );
 
-browserTest('zoom by keys, buttons, wheel, double click and two fingers; the picture never leaves the stage', async (t) => {
+browserTest('a picture is enlarged by keys, buttons, wheel, double click and two fingers, and never leaves the stage', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large.png'), plainPng(1600, 1200, [10, 90, 90]));
   const page = await openFolder(t, server);

@@ -241,7 +241,7 @@ test('the callout example runs its suite in a CI script, which writes a JUnit re
   assert.deepEqual([bad.code, /case 1: expect/.test(bad.stderr)], [2, true]);
 });
 
-test('over SSH the group decides: one factor of two is partial, a wrong type is refused, key and password together pass', async (t) => {
+test('over SSH, the credentials that the group requires decide: one of two is partial, a wrong type is refused, both together pass', async (t) => {
   const cwd = temporaryFolder(t);
   const key = makeKey(cwd, 'id');
   const ssh_keys = [publicKey(key)];

@@ -201,7 +201,7 @@ test('--exact sends the original bytes with the same IDs; --diff shows the diffe
   assert.equal(receiver.requests.length, 2 * sent.length, 'nothing was sent');
 });
 
-test('input files: one event per line, request bodies, one indented document, stdin; malformed lines are reported by number', async (t) => {
+test('svc webhook-replay reads one event per line, request bodies, one indented document, and stdin; it reports malformed lines by number', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a', 'b');

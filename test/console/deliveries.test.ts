@@ -180,7 +180,7 @@ test('a dry run shows each request as it would be sent now, and its differences 
   assert.equal((await server.events()).filter(({ id }) => id === '20191').length, 0);
 });
 
-test('replays with other URLs or unknown members, by viewers or from other origins are refused; a running one is cancelled', async (t) => {
+test('replays are refused for other URLs, unknown members, viewers and other origins; a running replay can be cancelled', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}, {}], otherwise: { fault: 'hang' } });
   const { server, console } = await startConsole(t, { event_handlers: { crm: handler(receiver.url) } });
   for (let index = 0; index < 3; index++) await server.put(`/home/${index}.txt`, 'x');
@@ -244,7 +244,7 @@ test('a replay that only counts sends nothing, has no results, and is neither li
   assert.equal(
     (await server.events()).filter(({ id }) => id === '20191').length,
     0,
-    'neither the count nor the dry run has the event of a replay',
+    'the end of a count or of a dry run is not recorded as an action',
   );
   for (let index = 0; index < 25; index++) await ended(console, await start({ filter: { id: ['40017'] }, count_only: true }));
   assert.equal((await console.get(`/api/replays/${dry}`, asViewer)).status, 200, 'counts displace no replay from memory');

@@ -81,7 +81,7 @@ async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
-test('1,000 live tails: readers get every event once and in order, beside some that do not read, in bounded memory', {
+test('of 1,000 live tails, some do not read; the others get every event once and in order, and memory is bounded', {
   timeout: 300_000,
 }, async (t) => {
   const { client, console, rssMiB, uuids } = await startProcess(t);

@@ -254,7 +254,7 @@ test('a new key is announced by the old one; an unannounced key is refused', asy
   assert.ok(readKey(given.keyPath));
 });
 
-test('a journal that lost its checkpoints continues, but fails verification; one of an earlier version is undecided', async (t) => {
+test('a journal that lost its checkpoints continues, but fails verification; a journal of an earlier version is undecided', async (t) => {
   const lost = await threeSegments(t);
   rmSync(join(lost.folder, 'checkpoints.ndjson'));
   const log = lost.open();

@@ -122,7 +122,7 @@ test('allow-create-file: of many concurrent uploads to one name exactly one succ
   }
 });
 
-test('on_name_taken: number: uploads get a free name, which the reply and the event contain; COPY and MOVE do not', async (t) => {
+test('with on_name_taken: number, uploads get a free name, which the reply and the event contain; COPY and MOVE do not', async (t) => {
   const server = await startAdding(t, { on_name_taken: 'number' }, [...adding, 'allow-rename']);
   for (const door of Object.keys(httpDoors)) {
     plant(server.home);
@@ -143,14 +143,14 @@ test('on_name_taken: number: uploads get a free name, which the reply and the ev
   assert.equal(put.headers.location, '/home/in/a%20(2).csv');
 });
 
-test('on_name_taken: number: the results of a form contain the new name', async (t) => {
+test('with on_name_taken: number, the results of a form contain the new name', async (t) => {
   const server = await startAdding(t, { on_name_taken: 'number' });
   plant(server.home);
   const reply = await form(server, at, { action: 'upload-file' }, 'a.csv');
   assert.deepEqual([reply.status, JSON.parse(reply.text)], [201, { results: [{ target: 'a (2).csv' }] }]);
 });
 
-test('on_name_taken: number: many concurrent uploads get different names; long names stay short enough', async (t) => {
+test('with on_name_taken: number, many concurrent uploads get different names; long names stay short enough', async (t) => {
   const server = await startAdding(t, { on_name_taken: 'number' });
   plant(server.home);
   const texts = Array.from({ length: 12 }, (_, index) => `from ${index}`);

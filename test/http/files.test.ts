@@ -91,7 +91,7 @@ test('large, chunked and empty bodies are stored unchanged', async (t) => {
   assert.equal((await server.get('/home/empty')).text, '');
 });
 
-test('folders are created or refused, redirected to, listed in code point order, and deleted with their content', async (t) => {
+test('folders are created or refused, listed in code point order, and deleted with their content; a URL without the slash redirects', async (t) => {
   const server = await startServer(t);
   assert.equal((await server.send('PUT', '/home/d/')).status, 201);
   assert.equal((await server.send('PUT', '/home/d/')).status, 409);

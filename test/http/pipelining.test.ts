@@ -11,7 +11,7 @@ import { startServer } from '../support/server.ts';
 const basic = `Authorization: ${testBasic}`;
 const request = (line: string, headers = '') => `${line} HTTP/1.1\r\nHost: x\r\n${basic}\r\n${headers}\r\n`;
 
-test('when a connection ends whose first reply nobody reads, the files of all its pipelined requests are closed', async (t) => {
+test('if nobody reads the first reply of a connection, the end of the connection closes the files of all its pipelined requests', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), '');
   truncateSync(join(server.home, 'large'), 50_000_000);

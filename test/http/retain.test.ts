@@ -150,7 +150,7 @@ test('a refused upload retains nothing; a folder whose files were removed on the
   assert.equal((await server.send('DELETE', '/home/d/')).status, 204);
 });
 
-test('retain with on_name_taken: number: a second version of a file gets a new name', async (t) => {
+test('with retain and on_name_taken: number, a second version of a file gets a new name', async (t) => {
   const server = await startServer(t, { account: { retain, on_name_taken: 'number' } });
   for (const text of ['one', 'two']) assert.equal((await server.put('/home/a.csv', text)).status, 201);
   assert.deepEqual(contents(server.home, '.'), [

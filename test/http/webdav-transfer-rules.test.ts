@@ -175,7 +175,7 @@ test('a copy has the current time unless the request sends another time; quota a
   assert.deepEqual(tree(server.home), { a: '0123456789', b: '0123456789', big: 'x'.repeat(13) });
 });
 
-test('MOVE moves a symbolic link itself, COPY copies its target; a MOVE from one hard link of a file to another leaves one', async (t) => {
+test('MOVE moves a symbolic link itself, COPY copies its target; a MOVE from one hard link of a file to another leaves one of them', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   symlinkSync('a', join(server.home, 'link'));

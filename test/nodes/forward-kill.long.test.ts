@@ -11,7 +11,7 @@ import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a node is killed after it sent a file but, because Redis is absent, has not moved it: the next node sends the file again, and moves it', {
+test('if a node is killed after it sent a file, and before it moved the file, the next node sends the file again and moves it', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;

@@ -70,7 +70,7 @@ test('SIGTERM lets a running download finish', (t) => assertStop(t, 'term'));
 
 test('a second signal ends all processes immediately', (t) => assertStop(t, 'twice'));
 
-test('if nodes cannot start, the server ends with exit code 3 and one reason; the internal command of nodes refuses users', async (t) => {
+test('if nodes cannot start, the server ends with exit code 3 and one reason; users cannot run the internal command of nodes', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const taken = createServer().listen(0, '127.0.0.1');
   t.after(() => taken.close());

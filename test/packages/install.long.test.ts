@@ -211,7 +211,7 @@ test('the systemd unit can be installed by hand as its first lines say', (t) => 
   );
 });
 
-test('no package is made for a platform without a binary', (t: TestContext) => {
+test('no Debian package is made for Windows', (t: TestContext) => {
   if (!hasProgram(t, 'dpkg-deb')) return;
   const folder = temporaryFolder(t);
   mkdirSync(folder, { recursive: true });

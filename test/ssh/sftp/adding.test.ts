@@ -100,7 +100,7 @@ test('on_name_taken: number gives a free name at CLOSE and RENAME over SFTP; req
   }
 });
 
-test('on_name_taken: number: renaming or removing a running upload does not affect the existing file of that name', async (t) => {
+test('with on_name_taken: number, renaming or removing a running upload does not affect the existing file of that name', async (t) => {
   const { client, plant, contents } = addingSession(t, { on_name_taken: 'number' }, [...add, 'allow-delete-file']);
   // The permission to delete lets a rename replace an existing file, but does not let an upload overwrite it.
   plant(true);
