@@ -99,19 +99,22 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
       assert.equal(strange === first.id ? undefined : await store.find(strange), undefined, strange);
   });
 
-  contract('changes are kept when the store is opened again; they restart the time of the upload', async ({ store, reopen, advance }) => {
-    const { id, expiresMs } = await store.add(orderOf('/srv/.svc-1.kept'), undefined);
-    advance(1000);
-    const noted = await changeUpload(store, id, { offsetBytes: 4096, requests: 2, activeMs: 1500 });
-    assert.equal(noted.expiresMs, expiresMs + 1000);
-    assert.deepEqual(await (await reopen()).find(id), noted);
-    const whole = await changeUpload(store, id, { lengthBytes: 9000, completion });
-    assert.deepEqual(whole, { ...noted, lengthBytes: 9000, completion });
-    assert.deepEqual(await (await reopen()).find(id), whole);
-    const open = await changeUpload(store, id, { completion: undefined });
-    assert.deepEqual(await (await reopen()).find(id), { ...noted, lengthBytes: 9000 });
-    assert.equal(open.completion, undefined);
-  });
+  contract(
+    'changes are kept when the store is opened again; each change restarts the time until the upload expires',
+    async ({ store, reopen, advance }) => {
+      const { id, expiresMs } = await store.add(orderOf('/srv/.svc-1.kept'), undefined);
+      advance(1000);
+      const noted = await changeUpload(store, id, { offsetBytes: 4096, requests: 2, activeMs: 1500 });
+      assert.equal(noted.expiresMs, expiresMs + 1000);
+      assert.deepEqual(await (await reopen()).find(id), noted);
+      const whole = await changeUpload(store, id, { lengthBytes: 9000, completion });
+      assert.deepEqual(whole, { ...noted, lengthBytes: 9000, completion });
+      assert.deepEqual(await (await reopen()).find(id), whole);
+      const open = await changeUpload(store, id, { completion: undefined });
+      assert.deepEqual(await (await reopen()).find(id), { ...noted, lengthBytes: 9000 });
+      assert.equal(open.completion, undefined);
+    },
+  );
 
   contract('an account has a limited number of uploads; ended and removed ones do not count', async ({ store }) => {
     const added = [];
@@ -191,7 +194,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(await store.named('/srv/a/name'), []);
   });
 
-  contract('an abandoned upload expires, and an ended one is removed sooner, but not while a request holds it', async (fixture) => {
+  contract('an abandoned upload expires, and an ended upload is removed sooner; an upload that a request holds stays', async (fixture) => {
     const { store, advance } = fixture;
     const idle = await store.add(orderOf('/srv/1'), 1);
     const held = await store.add(orderOf('/srv/2'), 1);
@@ -219,7 +222,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(await store.completing(), []);
   });
 
-  contract('one request at a time holds an upload, in order; older holders are told to stop, the newest is not', async ({ store }) => {
+  contract('requests hold an upload one at a time, in order; all holders but the newest are told to stop', async ({ store }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     const told: number[] = [];
     const order: number[] = [];
@@ -277,7 +280,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   });
 
   contract(
-    'a holder that slept too long has lost the upload; the next holders see this until one of them has renewed the content',
+    'a holder that slept too long loses the upload to the next holder; later holders see this until one of them has renewed the content',
     async (fixture) => {
       const { store, reopen, lapse } = fixture;
       if (!lapse) return;

@@ -240,7 +240,7 @@ for (const [name, { parse, seeds, size }] of Object.entries(parsers)) {
               await parse(input);
             } catch (error) {
               if (isServiceError(error) && error.code !== 'internal') return;
-              // The parser of suites throws errors of one line.
+              // The parser of suites throws plain errors, not a ServiceError.
               assert.ok(name === 'suites' && error instanceof Error && !(error instanceof RangeError), String((error as Error).stack));
             }
           },

@@ -91,7 +91,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
         void fields.text('copy-data').bytes(at(handles, from)).uint64(0).uint64(50).bytes(at(handles, to)).uint64(place),
     }),
   ),
-  // Two uploads that are moved to one name would make the order of their CLOSEs matter.
+  // Each file is moved only to its own second name, such as `f2` for `f`. If two uploads got one name, the order of their CLOSEs would matter.
   fc
     .record({ one: fc.constantFrom('f', 'g', 'old', 'new'), isBack: fc.boolean(), isPosix: fc.boolean() })
     .map(({ one, isBack, isPosix }) => ({ from: isBack ? `${one}2` : one, to: isBack ? one : `${one}2`, isPosix }))
