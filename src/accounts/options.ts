@@ -134,7 +134,7 @@ const tokensOption = z
     maximum: integer(1, 100_000).default(100).describe('Maximum number of valid tokens.'),
     maximum_days: number(0.001, longestDays)
       .default(365)
-      .describe('Longest lifetime of a token, and the lifetime of a token that sets none, in days.'),
+      .describe('Longest lifetime of a token, in days; also the lifetime of a token for which none is given.'),
     services: serviceUuids.optional().describe('UUIDs of the services that accept tokens; default: all.'),
   })
   .describe('Access tokens: secrets for machines, limited to a part of the rights of the account.');
@@ -145,7 +145,7 @@ const linksOption = z
     enabled: yesNo().default(true).describe('Whether the account may use links, and create them (with `allow-share`).'),
     maximum: integer(1, 100_000).default(1000).describe('Maximum number of valid links.'),
     maximum_days: number(0.001, longestDays).default(90).describe('Longest lifetime of a link, in days.'),
-    default_days: number(0.001, longestDays).default(7).describe('Lifetime of a link that sets none, in days.'),
+    default_days: number(0.001, longestDays).default(7).describe('Lifetime of a link for which none is given, in days.'),
     require_password: yesNo().default(false).describe('Whether each link needs a password.'),
   })
   .describe('Links: URLs with which people without an account download or drop files.');

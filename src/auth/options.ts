@@ -14,7 +14,7 @@ export const loginServiceOptions = {
     .union([textList(), z.null()])
     .default(null)
     .describe('UUIDs of the authentication methods, in order; default: every enabled method in file order.'),
-  public_error: yesNo().default(false).describe('Show the public part of a rejection to clients.'),
+  public_error: yesNo().default(false).describe('Show clients the `message` and `public_response` of refusals by endpoints.'),
   idle_connection_timeout: number(1, 86_400)
     .default(300)
     .describe('Seconds without activity after which a connection is closed and a session ends.'),

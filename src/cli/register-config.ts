@@ -94,7 +94,7 @@ Examples:
   svc test cases.yaml --update && git diff --exit-code`;
 
 const explainHelp = `
-PATH is the path of the URL, such as /home/inbox/a.csv; a folder ends with a slash. For SFTP requests such as OPEN-READ, it is the path that the client sends. svc explain reads only the configuration, the files of accounts that it names and, with --token, the token in the data folder. It does not check whether the file exists, and it assumes that the account is logged in.
+PATH is the path of the URL, such as /home/inbox/a.csv; a folder ends with a slash. For SFTP requests such as OPEN-READ, it is the path that the client sends. svc explain reads only the configuration, the accounts files that the configuration names and, with --token, the token in the data folder. It does not check whether the file exists, and it assumes that the account is logged in.
 
 LOGIN explains a login over SSH: which method decides, what the group requires (required_credentials), and what a correct key and a correct password achieve. It assumes that authentication endpoints accept the login; to ask an endpoint, use svc auth-test.
 

@@ -93,7 +93,7 @@ const registerJournal: Register = (program, run) => {
     .option('--witness <file>', 'file with checkpoints that were stored elsewhere, for example by a webhook receiver, one per line')
     .option(
       '--since <time>',
-      'do not read events that checkpoints before this time cover: ISO 8601, or how long ago: 15m, 2h, 7d',
+      'skip events that are covered by checkpoints before this time: ISO 8601, or how long ago: 15m, 2h, 7d',
       pointInTime,
     )
     .option('--json', 'print one JSON object')
@@ -133,7 +133,8 @@ const expectationsHelp = `
 The commands look up in the journal which files arrived; with Redis, in the shared journal. "excuse" and "expect-again" need the running service.
 
 Exit codes of check:
-  0  no files are late, missing or malformed   2  wrong use   3  some files are
+  0  no files are late, missing or malformed   2  wrong use
+  3  some files are late, missing or malformed
 
 Examples:
   svc expectations check --since 30d

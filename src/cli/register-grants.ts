@@ -9,7 +9,7 @@ ${serviceHelp}`;
 export const registerLinks: Register = (program, run) => {
   const group = program
     .command('links')
-    .description('links to files of accounts of a running service')
+    .description('links by which people without an account use files of a running service')
     .addHelpText('after', '\nExamples:\n  svc links create --account alice --path /out/report.pdf --expires 3d\n  svc links list');
   withService(group.command('create').description('create a link of an account and print its URL'))
     .requiredOption('--account <name>', 'account to which the link belongs')
@@ -50,7 +50,7 @@ ${serviceHelp}`;
 export const registerTokens: Register = (program, run) => {
   const group = program
     .command('tokens')
-    .description('access tokens of accounts of a running service')
+    .description('access tokens, with which machines use accounts of a running service')
     .addHelpText(
       'after',
       '\nExamples:\n  svc tokens create --account alice --path /in --permission allow-write --expires 30d\n  svc tokens list',
@@ -65,7 +65,7 @@ export const registerTokens: Register = (program, run) => {
         'lifetime: seconds, or a time such as 10m, 8h or 30d (default: the longest that the account allows)',
         durationSeconds,
       )
-      .option('--address <address>', 'address or CIDR range of its clients; may be repeated (default: all)', collect, [])
+      .option('--address <address>', 'address or CIDR range from which the token is accepted; may be repeated (default: all)', collect, [])
       .option('--service <uuid>', 'service that accepts the token; may be repeated (default: all)', collect, [])
       .option('--json', 'print one JSON object');
   withMembers(group.command('create').description('create a token of an account and print it'))
@@ -81,7 +81,10 @@ export const registerTokens: Register = (program, run) => {
       .description('create a token that has fewer rights than another token, and ends with it')
       .argument('<token>', 'token; - reads it from standard input'),
   )
-    .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`)
+    .addHelpText(
+      'after',
+      `\nThe new token never has more rights than the given token, even where an option keeps its default, and never ends later.\n\n${tokensHelp}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`,
+    )
     .action((token, options) => run(async () => (await import('./control/tokens.ts')).narrowToken(token, options)));
   withService(group.command('list').description('print the valid tokens, newest first'))
     .option('--account <name>', 'only the tokens of this account')

@@ -26,9 +26,9 @@ const kinds: readonly Kind[] = [
   },
   {
     name: 'bans',
-    description: 'bans of addresses and limits of account names of a running service',
+    description: 'bans of addresses and of account names in a running service',
     accounts: true,
-    help: 'A ban refuses logins from an IPv4 address, or from the /64 network of an IPv6 address; --address finds the ban by any address in the network. After ten wrong guesses for an account name within a minute, from all addresses together, a limit refuses the name for the rest of the minute. Addresses from which the name has logged in are not affected. A limit has an ID such as name:alice. --account finds the limit by any spelling of the name, because spellings that differ only in case, blanks or accents share one limit. For an administrator of the console, use administrator/NAME. Removing a ban also forgets the failures that led to it.',
+    help: 'A ban of an address refuses logins from an IPv4 address, or from the /64 network of an IPv6 address; --address finds the ban by any address in the network. A ban of a name follows ten wrong guesses for an account name within a minute, from all addresses together. It refuses the name for the rest of the minute, except from addresses from which the name has logged in before. Its ID has the form name:alice. --account finds the ban by any spelling of the name, because spellings that differ only in case, blanks or accents share one ban. For an administrator of the console, use administrator/NAME. Removing a ban also forgets the failures that led to it.',
   },
 ];
 
@@ -41,7 +41,7 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created. This fails if another item now has that path. A service knows the trashes into which it, or a node with the same data folder, has moved something.
+const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created. This fails if another item now has that path. The commands reach only trashes into which this service, or a node with the same data folder, has moved something.
 
 ${serviceHelp.replace('1 an ID was not found', '1 an ID was not found, or the item cannot be restored')}`;
 
@@ -49,7 +49,7 @@ ${serviceHelp.replace('1 an ID was not found', '1 an ID was not found, or the it
 function registerTrash(program: Command, run: Parameters<Register>[1]): void {
   const group = program
     .command('trash')
-    .description('deleted and replaced items of accounts of a running service')
+    .description('items that accounts of a running service deleted or replaced')
     .addHelpText('after', '\nExamples:\n  svc trash list --account alice\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7');
   const options = (command: Command) => withService(command).option('--account <name>', 'only the trash of this account');
   options(group.command('list').description('print the trash, newest first'))

@@ -118,7 +118,7 @@ const shared = {
   metadata_fields: metadataFields
     .default(null)
     .describe('Name of the header with upload metadata, then its keys, one per line, each followed by `, required` or `, optional`.'),
-  triggers: triggers.default([]).describe('Actions for selected files, one per line: `Name, style, group…`; no groups: all accounts.'),
+  triggers: triggers.default([]).describe('Actions for selected files, one per line: `Name, button style, group…`; no group: everyone.'),
   appearance: appearanceOptions.prefault({}),
   show_api_link: yesNo().default(false).describe('Whether the menu of the pages has a link to the description of the API.'),
   api_backend_uuid: z

@@ -79,7 +79,7 @@ export const sshOptions = z.strictObject({
     .default(false)
     .describe('Expect the PROXY protocol, version 2, from `trusted_proxies`; it names the address of the client.'),
   trusted_proxies: proxyRanges().describe(
-    'Addresses and ranges of proxies whose PROXY protocol is trusted. Default: loopback and private ranges.',
+    'Addresses and ranges of proxies whose PROXY header is trusted. Default: loopback and private ranges.',
   ),
 });
 export type SshServiceOptions = z.infer<typeof sshOptions>;

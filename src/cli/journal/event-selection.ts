@@ -17,7 +17,7 @@ export function addSelection(command: Command): Command {
     .option('--since <time>', 'only events from this time on: ISO 8601, or how long ago: 15m, 2h, 7d', pointInTime)
     .option('--until <time>', 'only events before this time: ISO 8601, or how long ago: 15m, 2h, 7d', pointInTime)
     .option('--failed', 'only events that were not delivered: failed, discarded or never sent')
-    .option('--limit <number>', 'at most this number of events, the oldest first', positiveNumber);
+    .option('--limit <number>', 'only the oldest events, at most this number', positiveNumber);
 }
 
 const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };

@@ -50,8 +50,10 @@ export const consoleOptions = z.strictObject({
   ),
   tls_certificate_path: optionalText()
     .default('')
-    .describe('PEM file of the certificate chain, or one file for each type of key (RSA, ECDSA). If set, the console uses https.'),
-  tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain.'),
+    .describe(
+      'PEM file of the certificate chain; it may have two chains, one for an RSA key and one for an ECDSA key. If set, the console uses https.',
+    ),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key; with two chains, of both keys.'),
   tls_client_ca_path: optionalText()
     .default('')
     .describe('PEM file of authorities; clients need a certificate from one of them in addition to the login.'),
