@@ -10,6 +10,7 @@ const purposes = {
   'sending.js': 'the queue that sends files',
   'space.js': 'how full a quota is, in the menu and on the page',
   'transfer.js': 'the choice of a folder to move or copy to',
+  'undo.js': 'undoing moves and deletions',
   'thumbnail-of.js': 'thumbnails',
   'viewer.js': 'the viewer, with pictures, films and PDF',
   'text-preview.js': 'the preview of texts, also of those in archives',
@@ -27,8 +28,9 @@ const languages = ['de.js', 'es.js', 'fr.js'];
 /** Returns the purpose of a file. The names of shared files change with their content. */
 function purposeOf(file, inputs) {
   if (languages.includes(file)) return 'language';
-  // The text preview is in a file `chunk-….js`, because the preview of archives uses it, too.
-  if (Object.keys(inputs).some((path) => path.endsWith('/text-preview.ts'))) return 'text-preview.js';
+  // If another part uses such a part, too, its code is in a file `chunk-….js`.
+  const used = ['text-preview', 'undo'].find((part) => Object.keys(inputs).some((path) => path.endsWith(`/${part}.ts`)));
+  if (used !== undefined) return `${used}.js`;
   return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
@@ -34,45 +34,95 @@ browserTest('a file and a folder are renamed, but not to a name that is taken', 
   assert.ok(ids.includes(40055) && ids.includes(40065), 'a file and a folder were moved');
 });
 
-browserTest('items are moved into folders and up again; an item whose name is taken at the target stays, and is reported', async (t) => {
-  const server = await startServer(t);
-  mkdirSync(join(server.home, 'Target/Deep'), { recursive: true });
-  mkdirSync(join(server.home, 'Folder'));
-  for (const name of ['a.bin', 'b.bin', 'Target/Deep/b.bin']) writeFileSync(join(server.home, name), name);
-  const page = await openFolder(t, server, { expectedErrors: /412/ });
-  const dialog = page.getByRole('dialog');
-  for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByLabel(`Select ${name}`).check();
-  await page.getByRole('button', { name: 'Move' }).click();
-  await dialog.getByRole('button', { name: 'Target' }).waitFor();
-  await assertAccessible(page, 'moving');
-  await dialog.getByText('The items are already in this folder.').waitFor();
-  const here = dialog.getByRole('button', { name: 'Move here' });
-  assert.ok(await here.isDisabled());
-  await dialog.getByRole('searchbox').focus();
-  assert.equal(await dialog.getByRole('button', { name: 'Folder', exact: true }).count(), 0, 'a folder cannot be moved into itself');
-  await dialog.getByRole('button', { name: 'Target' }).click();
-  await dialog.getByRole('button', { name: 'Deep' }).click();
-  await dialog.locator('.place-here', { hasText: 'Target/Deep' }).waitFor();
-  assert.ok(await here.isEnabled());
-  assert.equal(await dialog.getByText('already in this folder').isVisible(), false);
-  await dialog.getByRole('button', { name: 'Move here' }).click();
-  await page.getByText('That did not work: b.bin: The name is taken at the destination.').waitFor();
-  await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });
-  assert.deepEqual(readdirSync(server.home).sort(), ['Target', 'b.bin']);
-  assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')).sort(), ['Folder', 'a.bin', 'b.bin']);
-  assert.equal(readFileSync(join(server.home, 'Target/Deep/b.bin'), 'utf8'), 'Target/Deep/b.bin');
+browserTest(
+  'items are moved into folders and up again; if a name is taken, both items can be kept, and undoing gives the old name back',
+  async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'Target/Deep'), { recursive: true });
+    mkdirSync(join(server.home, 'Folder'));
+    for (const name of ['a.bin', 'b.bin', 'Target/Deep/b.bin']) writeFileSync(join(server.home, name), name);
+    const page = await openFolder(t, server, { expectedErrors: /412/ });
+    const dialog = page.getByRole('dialog');
+    for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByLabel(`Select ${name}`).check();
+    await page.getByRole('button', { name: 'Move' }).click();
+    await dialog.getByRole('button', { name: 'Target' }).waitFor();
+    await assertAccessible(page, 'moving');
+    await dialog.getByText('The items are already in this folder.').waitFor();
+    const here = dialog.getByRole('button', { name: 'Move here' });
+    assert.ok(await here.isDisabled());
+    await dialog.getByRole('searchbox').focus();
+    assert.equal(await dialog.getByRole('button', { name: 'Folder', exact: true }).count(), 0, 'a folder cannot be moved into itself');
+    await dialog.getByRole('button', { name: 'Target' }).click();
+    await dialog.getByRole('button', { name: 'Deep' }).click();
+    await dialog.locator('.place-here', { hasText: 'Target/Deep' }).waitFor();
+    assert.ok(await here.isEnabled());
+    assert.equal(await dialog.getByText('already in this folder').isVisible(), false);
+    await dialog.getByRole('button', { name: 'Move here' }).click();
+    await page.getByRole('heading', { name: 'Target/Deep already contains “b.bin”.' }).waitFor();
+    await assertAccessible(page, 'a name is taken');
+    await page.keyboard.press('Escape');
+    await page.getByRole('heading', { name: 'Move 3 items to a folder' }).waitFor();
+    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), ['b.bin'], 'nothing is moved if the question is closed');
+    await here.click();
+    await page.getByText('In Target/Deep').waitFor();
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Keep both');
+    await page.keyboard.press('Enter');
+    await page.getByText('Moved 3 items to Target/Deep').waitFor();
+    await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });
+    assert.deepEqual(readdirSync(server.home).sort(), ['Target']);
+    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')).sort(), ['Folder', 'a.bin', 'b (2).bin', 'b.bin']);
+    assert.equal(readFileSync(join(server.home, 'Target/Deep/b.bin'), 'utf8'), 'Target/Deep/b.bin');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('link', { name: 'b.bin' }).waitFor();
+    assert.equal(readFileSync(join(server.home, 'b.bin'), 'utf8'), 'b.bin');
+    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), ['b.bin']);
+    renameSync(join(server.home, 'a.bin'), join(server.home, 'Target/Deep/a.bin'));
 
-  await page.goto(`${server.url}/home/Target/Deep/`);
+    await page.goto(`${server.url}/home/Target/Deep/`);
+    await page.getByLabel('Select a.bin').check();
+    await page.getByRole('button', { name: 'Move' }).click();
+    await dialog.getByRole('heading', { name: 'Move a.bin to a folder' }).waitFor();
+    await dialog.getByText('The item is already in this folder.').waitFor();
+    await dialog.getByRole('button', { name: 'Up to Target' }).click();
+    await dialog.getByRole('button', { name: 'Up to Files' }).click();
+    await dialog.getByRole('button', { name: 'Target' }).waitFor();
+    await dialog.getByRole('button', { name: 'Move here' }).click();
+    await page.getByText(/^Moved \S/).waitFor();
+    assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
+  },
+);
+
+browserTest('a copy in its own folder gets a number; a file can be overwritten, a folder only kept or skipped', async (t) => {
+  const server = await startServer(t);
+  for (const folder of ['Folder/inner', 'Target/Folder']) mkdirSync(join(server.home, folder), { recursive: true });
+  for (const name of ['a.bin', 'a (2).bin', 'b.bin', 'Target/a.bin', 'Target/b.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openFolder(t, server);
+  const dialog = page.getByRole('dialog');
+  const copyHere = dialog.getByRole('button', { name: 'Copy here' });
   await page.getByLabel('Select a.bin').check();
-  await page.getByRole('button', { name: 'Move' }).click();
-  await dialog.getByRole('heading', { name: 'Move a.bin to a folder' }).waitFor();
-  await dialog.getByText('The item is already in this folder.').waitFor();
-  await dialog.getByRole('button', { name: 'Up to Target' }).click();
-  await dialog.getByRole('button', { name: 'Up to Files' }).click();
-  await dialog.getByRole('button', { name: 'Target' }).waitFor();
-  await dialog.getByRole('button', { name: 'Move here' }).click();
-  await page.getByText(/^Moved \S/).waitFor();
-  assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await dialog.getByText('The copy gets the name “a (3).bin”.').waitFor();
+  await copyHere.click();
+  await page.getByText('Copied a.bin to Files as a (3).bin').waitFor();
+  await page.locator('a:focus', { hasText: 'a (3).bin' }).waitFor();
+  assert.equal(readFileSync(join(server.home, 'a (3).bin'), 'utf8'), 'a.bin');
+
+  for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByLabel(`Select ${name}`, { exact: true }).check();
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
+  await copyHere.click();
+  const question = page.getByRole('dialog').last();
+  await question.getByRole('heading', { name: 'Target already contains “Folder”.' }).waitFor();
+  assert.equal(await question.getByRole('button', { name: 'Overwrite' }).count(), 0, 'a folder is not overwritten');
+  await question.getByRole('button', { name: 'Keep both' }).click();
+  await question.getByRole('heading', { name: 'Target already contains “a.bin”.' }).waitFor();
+  await question.getByLabel('Do the same for all further conflicts').check();
+  await question.getByRole('button', { name: 'Overwrite' }).click();
+  await page.getByText('Copied 3 items to Target').waitFor();
+  assert.deepEqual(readdirSync(join(server.home, 'Target')).sort(), ['Folder', 'Folder (2)', 'a.bin', 'b.bin']);
+  for (const name of ['a.bin', 'b.bin']) assert.equal(readFileSync(join(server.home, 'Target', name), 'utf8'), name);
+  assert.deepEqual(readdirSync(join(server.home, 'Target/Folder (2)')), ['inner']);
 });
 
 browserTest('a refusal is reported in the language of the page, and nothing moves', async (t) => {

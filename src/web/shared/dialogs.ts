@@ -14,7 +14,8 @@ export interface DialogModel {
   content: Child[];
   buttons: DialogButton[];
   /**
-   * Called with the value of the pressed button, before the dialog closes. If it returns a text, the dialog shows the text and stays open.
+   * Called with the value of the pressed button, before the dialog closes. If it returns a text, the dialog shows the text (unless it is
+   * empty) and stays open.
    * While it runs, the dialog cannot be closed.
    */
   check?: (value: string) => Promise<string | undefined>;
@@ -91,7 +92,7 @@ export function ask(model: DialogModel): Promise<string> {
         return;
       }
       problem.textContent = message;
-      problem.hidden = false;
+      problem.hidden = message === '';
       model.focus?.focus();
     };
     dialog.addEventListener('cancel', (event) => settling && event.preventDefault());

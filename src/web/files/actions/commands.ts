@@ -12,7 +12,10 @@ import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, tr
  * A file or folder: its name and the URL path of its folder. For an item of the trash, the name is its ID, and `shownName` is the name in
  * messages.
  */
-export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string };
+export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string; arrival?: Arrival };
+
+/** How a moved or copied item arrives: under another name, over an existing file, or not at all because the user skips it. */
+export type Arrival = { newName: string } | 'overwrite' | 'skip';
 
 /** Numbers of characters that a shortened name keeps before and after its gap. Messages shorten names only on narrow screens. */
 const [keptBefore, keptAfter] = [13, 12];
@@ -75,6 +78,9 @@ export type TransferKind = 'move' | 'copy';
 const maxTargets = 10_000;
 const maxCharacters = 250_000;
 
+/** Length that a command for a single member is assumed to have besides the names. */
+const ownCommandCharacters = 300;
+
 /** Maximum number of failures that a message names. */
 export const maxProblems = 5;
 
@@ -113,12 +119,13 @@ async function run<T extends Placed>(works: readonly Work<T>[], course: Course):
   try {
     for (const { command, members } of works) {
       for (const [folder, group] of byFolder(members)) {
-        // Members that are already in the destination need no command.
+        // Members that are already in the destination need no command, unless they get another name.
         const isThere = 'destination' in command && decodeURIComponent(folder) === command.destination;
-        const reason = isThere ? undefined : await runInFolder(command, folder, group, { ...course, outcome, through });
+        const meant = group.filter(({ arrival }) => arrival !== 'skip' && (!isThere || arrival));
+        const reason = meant.length > 0 ? await runInFolder(command, folder, meant, { ...course, outcome, through }) : undefined;
         if (reason !== undefined) {
-          const names = firstOf(group.map(nameOf), maxProblems).join(', ');
-          outcome.problems.push(group.length < outcome.members.length ? names + text('colon') + reason : reason);
+          const names = firstOf(meant.map(nameOf), maxProblems).join(', ');
+          outcome.problems.push(meant.length < outcome.members.length ? names + text('colon') + reason : reason);
         }
         through += group.length;
         course.onProgress(through);
@@ -149,8 +156,8 @@ async function runInFolder<T extends Placed>(
   const members = new Map(group.map((member) => [member.name, member]));
   let count = through;
   let last: string | undefined;
-  for (const target of splitRequests([...members.keys()])) {
-    const body = JSON.stringify({ commands: [{ ...command, target }] });
+  for (const part of splitRequests(group)) {
+    const body = JSON.stringify({ commands: commandsFor(command, part) });
     const headers = {
       'content-type': 'application/json',
       accept: 'application/x-ndjson, application/json',
@@ -176,9 +183,19 @@ async function runInFolder<T extends Placed>(
   return undefined;
 }
 
+/** Returns one command for all members that keep their names, and one for each other member. */
+function commandsFor(command: Command, members: readonly Placed[]): object[] {
+  const plain = members.flatMap(({ name, arrival }) => (arrival ? [] : name));
+  const others = members.flatMap(({ name, arrival }) => {
+    if (!arrival) return [];
+    return { ...command, target: name, ...(typeof arrival === 'object' ? { new_name: arrival.newName } : { overwrite: true }) };
+  });
+  return plain.length > 0 ? [{ ...command, target: plain }, ...others] : others;
+}
+
 /**
  * Asks in a dialog, then runs a folder command. The dialog shows the progress of the command and can stop it.
- * @param makeCommand called when the user confirms
+ * @param makeWork called when the user confirms. If it returns nothing, the dialog stays open
  * @returns undefined if the user cancelled
  */
 export async function askAndRun<T extends Placed>(
@@ -186,7 +203,7 @@ export async function askAndRun<T extends Placed>(
   content: Child[],
   button: Omit<DialogButton, 'value'>,
   members: readonly T[],
-  makeCommand: () => Command,
+  makeWork: () => Work<T> | Promise<Work<T> | undefined>,
   className?: string,
 ): Promise<Outcome<T> | undefined> {
   const progress = progressBar(button.label, members.length);
@@ -197,7 +214,9 @@ export async function askAndRun<T extends Placed>(
     content: [...content, progress.element],
     buttons: [cancelButton(), { value: 'ok', ...button }],
     check: async () => {
-      const work = run([{ command: makeCommand(), members }], { onProgress: progress.show, signal: stopped.signal });
+      const planned = await makeWork();
+      if (!planned) return '';
+      const work = run([planned], { onProgress: progress.show, signal: stopped.signal });
       const parts = content.filter((part) => part instanceof HTMLElement);
       for (const part of parts) part.inert = true;
       outcome = await work;
@@ -235,12 +254,19 @@ export async function runAtOnce<T extends Placed>(title: string, works: readonly
   return outcome;
 }
 
-/** Shows the result of a command and refreshes the list. @param tell shows the success message @param to name of the destination folder */
+/**
+ * Shows the result and refreshes the list.
+ *
+ * @param tell shows the success message
+ * @param to name of the destination folder
+ * @param focusOn name of the row to focus
+ */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'trashed' | 'moved' | 'copied',
   tell: (message: string) => void = (message) => void notice(message),
   to = '',
+  focusOn?: string,
 ): Promise<void> {
   const { members, problems, isLost, isStopped } = outcome;
   // Deselect only these members. Rows that the user selected meanwhile stay selected.
@@ -251,7 +277,7 @@ export async function showOutcome(
   if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
   if (isStopped) notice(text('stopped', { count: members.length - count }));
   noticeProblems([...problems, ...(isLost ? [text('noConnection')] : [])]);
-  await refreshRows();
+  await refreshRows(focusOn);
   // The action bar, which had the focus, has perhaps disappeared.
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
@@ -291,17 +317,19 @@ export function renameMember({ name, folder, isFolder }: Member, newName: string
   return trySend('MOVE', memberUrl(name, isFolder, folder), { 412: text('nameTaken') }, { destination, overwrite: 'F' });
 }
 
-function* splitRequests(names: readonly string[]): Generator<string[]> {
-  let part: string[] = [];
+function* splitRequests<T extends Placed>(members: readonly T[]): Generator<T[]> {
+  let part: T[] = [];
   let characters = 0;
-  for (const name of names) {
-    if (part.length === maxTargets || (part.length > 0 && characters + name.length > maxCharacters)) {
+  for (const member of members) {
+    // A member with a command of its own repeats the command.
+    const length = member.name.length * (member.arrival ? 2 : 1) + (member.arrival ? ownCommandCharacters : 0);
+    if (part.length === maxTargets || (part.length > 0 && characters + length > maxCharacters)) {
       yield part;
       part = [];
       characters = 0;
     }
-    part.push(name);
-    characters += name.length;
+    part.push(member);
+    characters += length;
   }
   if (part.length > 0) yield part;
 }

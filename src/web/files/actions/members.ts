@@ -10,7 +10,7 @@ import { onlyFile, selectedRows } from '../rows/selection.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, type Outcome, outermost, runAtOnce, showOutcome } from './commands.ts';
 import { markShared } from './shared-marks.ts';
-import { noticeUndoable } from './undo.ts';
+import type { Undoable } from './undo.ts';
 
 /** Maximum number of items that are moved to the trash without a question. */
 const maxUnasked = 100;
@@ -57,7 +57,7 @@ function askToDelete(members: readonly Member[]): Promise<Outcome | undefined> {
   const content = [count > 1 && nameList(members.map(({ name }) => name)), warning];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
   const question = text('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
-  return askAndRun(question, content, button, members, () => ({ command: 'delete' }));
+  return askAndRun(question, content, button, members, () => ({ command: { command: 'delete' }, members }));
 }
 
 /** Returns a message that says why a name cannot be used. For example, a browser would resolve the name `..` to another URL. */
@@ -144,4 +144,24 @@ export function startDelete(selected: () => Row[]): void {
     event.preventDefault();
     void deleteRows(selected());
   });
+}
+
+let last: { change: Undoable; forget: () => void } | undefined;
+
+/**
+ * Shows a message about a change, with a button that undoes the change. Ctrl+Z does the same, even after the message has disappeared, until
+ * another change replaces this one.
+ */
+export function noticeUndoable(message: string, change: Undoable): void {
+  last?.forget();
+  last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };
+}
+
+export async function undoLast(): Promise<void> {
+  const part = last && (await loadPart(() => import('./undo.ts')));
+  if (!part || !last) return;
+  const { change, forget } = last;
+  last = undefined;
+  forget();
+  await part.undo(change);
 }

@@ -4,8 +4,7 @@ import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { isFolder, type Member, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
-import { outermost, runAtOnce, type TransferKind } from './commands.ts';
-import { showMoved } from './undo.ts';
+import { outermost, type TransferKind } from './commands.ts';
 
 /** The rows being dragged. */
 let dragged: readonly Row[] = [];
@@ -82,9 +81,9 @@ async function moveTo(to: string): Promise<void> {
   endDrag();
   const main = byId('main');
   main.ariaBusy = 'true';
-  const outcome = await runAtOnce(text('move'), [{ command: { command: 'move', destination: decodeURIComponent(to) }, members }]);
+  const part = await loadPart(() => import('./transfer.ts'));
+  await part?.moveTo(members, to);
   main.ariaBusy = null;
-  await showMoved(outcome, to);
 }
 
 /** Offers to move or copy the selection to another folder. */

@@ -6,9 +6,8 @@ import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
 import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
 import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.ts';
-import { askName } from './members.ts';
+import { askName, noticeUndoable } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
-import { noticeUndoable } from './undo.ts';
 
 /**
  * Before some forms are sent, for example to delete items of the trash for good, the service asks a question on a separate page. This

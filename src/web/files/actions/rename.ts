@@ -6,8 +6,7 @@ import { folderUrl, may } from '../navigation/folder.ts';
 import { focusedRow, type Member, type Row, refreshRows, rowMember } from '../rows/rows.ts';
 import { addAction, clearSelection, selectedRows } from '../rows/selection.ts';
 import { messageName, renameMember } from './commands.ts';
-import { askName } from './members.ts';
-import { noticeUndoable } from './undo.ts';
+import { askName, noticeUndoable } from './members.ts';
 
 let moves: Promise<boolean> | undefined;
 

@@ -2,6 +2,7 @@ import { displayName, nameInText } from '../../../lib/display-name.ts';
 import type { IconName } from '../../../lib/icon-shapes.ts';
 import { make, makeButton } from '../../shared/dom.ts';
 import { formatTag, partTexts } from '../../shared/locale.ts';
+import { notice } from '../../shared/notices.ts';
 import { addStyle } from '../../shared/parts.ts';
 import de from '../../texts/transfer/de.json' with { type: 'json' };
 import en from '../../texts/transfer/en.json' with { type: 'json' };
@@ -11,20 +12,23 @@ import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
 import type { Member } from '../rows/rows.ts';
-import { listMembers, memberUrl, trySend } from '../server.ts';
+import { type ListedMember, listMembers, memberUrl, trySend } from '../server.ts';
 import { currentUserName } from '../sign-in.ts';
-import { askAndRun, showOutcome, type TransferKind } from './commands.ts';
-import { nameProblem } from './members.ts';
+import { readPart } from '../thumbnails/thumbnail-of.ts';
+import { askTaken, type ConflictChoice } from '../uploads/conflict.ts';
+import { nextName } from '../uploads/upload.ts';
+import { type Arrival, askAndRun, messageName, type Outcome, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
+import { nameProblem, noticeUndoable } from './members.ts';
 import style from './transfer.css';
-import { folderLabel, showMoved } from './undo.ts';
+import { folderLabel } from './undo.ts';
 
 addStyle(style);
 
 const transferText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 const words = {
-  move: { title: 'moveTo', here: 'moveHere' },
-  copy: { title: 'copyTo', here: 'copyHere' },
+  move: { title: 'moveTo', here: 'moveHere', question: 'takenMove', as: 'movedAs' },
+  copy: { title: 'copyTo', here: 'copyHere', question: 'takenCopy', as: 'copiedAs' },
 } as const;
 
 /** Compares names so that folders have the same order as the rows of the page. */
@@ -33,30 +37,127 @@ const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 /** Asks for a destination folder, then moves or copies members to it. */
 export async function transfer(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const { title, here } = words[kind];
-  const moved = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
-  const browser = new FolderBrowser(new Set(members.map(({ folder }) => folder)), new Set(moved), members.length);
-  const asked = askAndRun(
+  const browser = new FolderBrowser(kind, members);
+  const asked = askAndRun<Arriving>(
     transferText(title, { count: members.length, name: nameInText(members[0]?.name ?? '') }),
     [browser.element],
     { label: transferText(here), kind: 'primary' },
     members,
-    () => ({ command: kind, destination: decodeURIComponent(browser.chosen) }),
+    async () => {
+      const planned = await plan(kind, members, browser.chosen);
+      return planned && { command: { command: kind, destination: decodeURIComponent(browser.chosen) }, members: planned };
+    },
     'folder-choice',
   );
   browser.offer();
   const outcome = await asked;
   if (!outcome) return;
   if (outcome.done.length > 0) keepRecent(browser.chosen);
-  if (kind === 'copy') await showOutcome(outcome, 'copied', undefined, folderLabel(browser.chosen));
-  else await showMoved(outcome, browser.chosen);
+  await show(kind, outcome, browser.chosen);
+}
+
+/** Moves members to a folder. @param to URL path of the folder */
+export async function moveTo(members: readonly Member[], to: string): Promise<void> {
+  const planned = await plan('move', members, to);
+  if (!planned) return;
+  const command = { command: 'move', destination: decodeURIComponent(to) } as const;
+  await show('move', await runAtOnce<Arriving>(text('move'), [{ command, members: planned }]), to);
+}
+
+type Arriving = Member & { arrival?: Arrival };
+
+/** Shows the result, and offers to undo a move. */
+async function show(kind: TransferKind, outcome: Outcome<Arriving>, url: string): Promise<void> {
+  const [first, ...others] = outcome.done;
+  const newName = typeof first?.arrival === 'object' && others.length === 0 ? first.arrival.newName : undefined;
+  const to = folderLabel(url);
+  const tell = (message: string) => {
+    const names = { name: messageName(first?.name ?? ''), new: messageName(newName ?? ''), to };
+    const shown = newName === undefined ? message : transferText(words[kind].as, names);
+    if (kind === 'move') noticeUndoable(shown, { to: url, members: outcome.done });
+    else notice(shown);
+  };
+  await showOutcome(outcome, kind === 'move' ? 'moved' : 'copied', tell, to, url === folderUrl() ? newName : undefined);
+}
+
+/**
+ * Decides how each member arrives in a folder. A copy in the member's own folder gets a number. If another name is taken, the user decides.
+ * @returns undefined if the user cancelled
+ */
+async function plan(kind: TransferKind, members: readonly Member[], to: string): Promise<Arriving[] | undefined> {
+  const listed = await listMembers(to);
+  // If the folder may not be listed, the service refuses names that are taken.
+  if (typeof listed === 'string') return [...members];
+  const there = new Map(listed.map((member) => [member.name, { ...asMember(member), folder: to }]));
+  const planned: Arriving[] = [];
+  let answer: ConflictChoice | undefined;
+  for (const [index, member] of members.entries()) {
+    const present = there.get(member.name);
+    const isOwn = member.folder === to;
+    let choice: ConflictChoice | undefined = isOwn && kind === 'copy' ? 'keep-both' : answer;
+    if (present && !isOwn && (choice === undefined || (choice === 'overwrite' && (present.isFolder || member.isFolder)))) {
+      const asked = await askAbout(kind, member, present, index < members.length - 1);
+      if (!asked.choice) return undefined;
+      choice = asked.choice;
+      if (asked.isForAll) answer = choice;
+    }
+    const arrival = arrivalOf(present && (!isOwn || kind === 'copy') ? choice : undefined, member.name, there);
+    planned.push({ ...member, ...(arrival && { arrival }) });
+    if (arrival !== 'skip') there.set(typeof arrival === 'object' ? arrival.newName : member.name, member);
+  }
+  return planned;
+}
+
+function arrivalOf(choice: ConflictChoice | undefined, name: string, there: ReadonlyMap<string, unknown>): Arrival | undefined {
+  return choice === 'keep-both' ? { newName: freeName(name, there) } : choice;
+}
+
+/** Returns the first numbered name that is free. */
+function freeName(name: string, there: { has: (name: string) => boolean }): string {
+  let free = nextName(name);
+  while (there.has(free)) free = nextName(free);
+  return free;
+}
+
+function asMember({
+  name,
+  is_directory: isFolder,
+  size,
+  modified,
+}: ListedMember): Pick<Member, 'name' | 'isFolder' | 'sizeBytes' | 'modified'> {
+  return { name, isFolder, sizeBytes: size, modified: Math.floor(modified) };
+}
+
+type Present = ReturnType<typeof asMember> & Pick<Member, 'folder'>;
+
+function askAbout(kind: TransferKind, member: Member, present: Present, mayRepeat: boolean) {
+  const facts = ({ name, folder, isFolder, sizeBytes, modified }: Present) => ({
+    sizeBytes: isFolder ? undefined : sizeBytes,
+    modified,
+    read: (firstBytes?: number) => readPart(memberUrl(name, false, folder), firstBytes),
+  });
+  const [to, from] = [folderLabel(present.folder), folderLabel(member.folder)];
+  return askTaken({
+    title: transferText('taken', { to, name: nameInText(member.name) }),
+    question: transferText(words[kind].question),
+    name: member.name,
+    versions: [
+      [transferText('there', { to }), facts(present)],
+      [transferText('arriving', { from }), facts(member)],
+    ],
+    mayOverwrite: may('overwrite') && !member.isFolder && !present.isFolder,
+    mayRepeat,
+  });
 }
 
 /** Lets the user choose a folder, starting from the current one. */
 class FolderBrowser {
   chosen: string;
   readonly element: HTMLElement;
+  readonly #kind: TransferKind;
+  readonly #members: readonly Member[];
   readonly #from: ReadonlySet<string>;
-  readonly #moved: ReadonlySet<string>;
+  readonly #moved: readonly string[];
   readonly #isHere = make('span.hint', { id: 'is-here', hidden: true });
   readonly #place = make('p.place-here', { role: 'status' });
   readonly #problem = make('p.notice.error', { hidden: true, role: 'alert' });
@@ -71,19 +172,18 @@ class FolderBrowser {
   );
   readonly #recent = new Map<string, HTMLButtonElement>();
   readonly #lately = make('p.recent-targets', { hidden: true });
-  #content: string[] = [];
+  #folderNames: string[] = [];
+  #names: ReadonlySet<string> = new Set();
 
-  /**
-   * @param from URL paths of the folders that contain the members. If there is only one such folder, it cannot be the destination
-   * @param moved URL paths of the moved or copied folders. None of them can be the destination
-   * @param count number of members
-   */
-  constructor(from: ReadonlySet<string>, moved: ReadonlySet<string>, count: number) {
-    const [only = folderUrl()] = from.size === 1 ? from : [];
+  /** @param members the items to move or copy. The folder that contains all of them cannot be the destination of a move */
+  constructor(kind: TransferKind, members: readonly Member[]) {
+    this.#kind = kind;
+    this.#members = members;
+    this.#from = new Set(members.map(({ folder }) => folder));
+    // A folder cannot be moved or copied into itself.
+    this.#moved = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
+    const [only = folderUrl()] = this.#from.size === 1 ? this.#from : [];
     this.chosen = only;
-    this.#from = from;
-    this.#moved = moved;
-    this.#isHere.textContent = transferText('isHere', { count });
     this.#filter.addEventListener('input', () => this.#draw());
     // By default, Enter would press the button of the dialog, which chooses the current folder.
     this.#filter.addEventListener('keydown', (event) => this.#onEnter(event, () => this.#folders.querySelector('button')?.click()));
@@ -101,13 +201,19 @@ class FolderBrowser {
     void this.#browse(only);
   }
 
-  /** Enables the button that chooses the shown folder. If the members are already there, disables the button and shows the reason. */
+  /**
+   * Enables the button that chooses the shown folder, unless the members are already there. In that case a copy gets a number. The sentence
+   * beside the folder's name says so.
+   */
   offer(): void {
+    const [first, ...others] = this.#members;
     const button = this.element.closest('dialog')?.querySelector<HTMLButtonElement>('button[value=ok]');
-    this.#isHere.hidden = this.#from.size > 1 || !this.#from.has(this.chosen);
+    this.#isHere.hidden = !first || others.some(({ folder }) => folder !== first.folder) || first.folder !== this.chosen;
+    const name = nameInText(freeName(first?.name ?? '', this.#names));
+    this.#isHere.textContent = transferText(this.#kind === 'copy' ? 'numbered' : 'isHere', { count: this.#members.length, name });
     if (!button) return;
-    button.disabled = !this.#isHere.hidden;
-    button.setAttribute('aria-describedby', button.disabled ? this.#isHere.id : '');
+    button.disabled = !this.#isHere.hidden && this.#kind === 'move';
+    button.setAttribute('aria-describedby', this.#isHere.hidden ? '' : this.#isHere.id);
   }
 
   #onEnter(event: KeyboardEvent, action: () => void): void {
@@ -117,7 +223,7 @@ class FolderBrowser {
   }
 
   #isInside(url: string): boolean {
-    return [...this.#moved].some((folder) => url.startsWith(folder));
+    return this.#moved.some((folder) => url.startsWith(folder));
   }
 
   #wayTo(label: string, icon: IconName, url: string): HTMLButtonElement {
@@ -133,11 +239,12 @@ class FolderBrowser {
     this.#tell(typeof content === 'string' ? folderLabel(url) + text('colon') + content : undefined);
     if (typeof content === 'string') return;
     this.chosen = url;
+    this.#names = new Set(content.map(({ name }) => name));
     this.#place.replaceChildren(make('strong', folderLabel(url)), ' ', this.#isHere);
     this.offer();
     this.#filter.value = '';
-    const folders = content.filter(({ is_directory: isFolder, name }) => isFolder && !this.#moved.has(memberUrl(name, true, url)));
-    this.#content = folders.map(({ name }) => name).sort(naturally);
+    const folders = content.filter(({ is_directory: isFolder, name }) => isFolder && !this.#moved.includes(memberUrl(name, true, url)));
+    this.#folderNames = folders.map(({ name }) => name).sort(naturally);
     this.#draw();
     this.#folders.querySelector('button')?.focus();
   }
@@ -145,7 +252,7 @@ class FolderBrowser {
   #draw(): void {
     const wanted = normalised(this.#filter.value.trim());
     const url = this.chosen;
-    const items = this.#content
+    const items = this.#folderNames
       .filter((name) => normalised(name).includes(wanted))
       .map((name) => this.#wayTo(displayName(name), 'files', memberUrl(name, true, url)));
     if (url !== '/home/' && wanted === '') {

@@ -3,18 +3,21 @@ import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, listTrash } from '../server.ts';
-import { byFolder, messageName, noticeProblems, type Outcome, type Placed, renameMember, runAtOnce, showOutcome } from './commands.ts';
+import { byFolder, messageName, noticeProblems, type Placed, renameMember, runAtOnce } from './commands.ts';
 import { memberPath } from './shared-marks.ts';
 
 /** A move or renaming that can be undone. */
 interface Change {
   /** The members as they were before. */
-  members: readonly Member[];
+  members: readonly Arrived[];
   /** URL path of the folder that contains the members now. */
   to: string;
   /** The new name of the member, if it was renamed. */
   newName?: string;
 }
+
+/** A member before it was moved, perhaps under another name. */
+type Arrived = Member & Pick<Placed, 'arrival'>;
 
 /** A deletion that moved members to the trash. */
 interface Deletion {
@@ -26,25 +29,10 @@ interface Restoration {
   restored: readonly Placed[];
 }
 
-type Undoable = Change | Deletion | Restoration;
+export type Undoable = Change | Deletion | Restoration;
 
-let last: { change: Undoable; forget: () => void } | undefined;
-
-/**
- * Shows a message about a change, with a button that undoes the change. Ctrl+Z does the same, even after the message has disappeared, until
- * another change replaces this one.
- */
-export function noticeUndoable(message: string, change: Undoable): void {
-  last?.forget();
-  last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };
-}
-
-/** Undoes the last change with ordinary requests. Members that somebody has changed since then are left as they are. */
-export async function undoLast(): Promise<void> {
-  if (!last) return;
-  const { change, forget } = last;
-  last = undefined;
-  forget();
+/** Undoes a change with ordinary requests. Members that somebody has changed since then are left as they are. */
+export async function undo(change: Undoable): Promise<void> {
   if ('deleted' in change) return restore(change);
   if ('restored' in change) return deleteAgain(change);
   const { members, problems } = await unchanged(change);
@@ -58,7 +46,7 @@ export async function undoLast(): Promise<void> {
   } else if (members.length > 0) {
     const works = [...byFolder(members)].map(([folder, group]) => ({
       command: { command: 'move', destination: decodeURIComponent(folder) } as const,
-      members: group.map((member) => ({ ...member, folder: change.to })),
+      members: group.map((member) => movedBack(member, change.to)),
     }));
     const outcome = await runAtOnce(text('undo'), works);
     let done = outcome.done.length;
@@ -72,6 +60,17 @@ export async function undoLast(): Promise<void> {
     message = countText('restored', outcome.done[0] ?? only, done);
   }
   await tellUndone(message, problems, message === '' ? undefined : only?.name);
+}
+
+/** Returns the member at its new place; if it has another name there, it gets the old one back. */
+function movedBack(member: Arrived, to: string): Placed {
+  const { arrival, ...rest } = member;
+  const isRenamed = typeof arrival === 'object';
+  return { ...rest, name: nameThere(member), folder: to, shownName: member.name, ...(isRenamed && { arrival: { newName: member.name } }) };
+}
+
+function nameThere({ name, arrival }: Arrived): string {
+  return typeof arrival === 'object' ? arrival.newName : name;
 }
 
 /** Shows the result, and refreshes the rows. @param message empty if nothing was undone @param focusOn name of the row to focus */
@@ -109,13 +108,13 @@ function countText(message: 'restored' | 'trashed', first: Placed | undefined, c
 }
 
 /** Returns the members that have not changed since the move or renaming. Only these members may be moved back. */
-async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
+async function unchanged({ to, members, newName }: Change): Promise<{ members: Arrived[]; problems: string[] }> {
   const listed = await listMembers(to);
   if (typeof listed === 'string') return { members: [], problems: [listed] };
   const found = new Map(listed.map((member) => [member.name, member]));
   const problems: string[] = [];
   const same = members.filter((member) => {
-    const name = newName ?? member.name;
+    const name = newName ?? nameThere(member);
     const isSame = isSameAs(member, found.get(name));
     if (!isSame) problems.push(messageName(name) + text('colon') + text('changedSince'));
     return isSame;
@@ -127,12 +126,6 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
 function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   if (!now || now.is_directory !== member.isFolder) return false;
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
-}
-
-/** Shows the result of a move, and offers to undo it. @param to URL path of the new folder */
-export async function showMoved(outcome: Outcome<Member>, to: string): Promise<void> {
-  const tell = (message: string) => noticeUndoable(message, { to, members: outcome.done });
-  await showOutcome(outcome, 'moved', tell, folderLabel(to));
 }
 
 /** Returns the name of a folder for use in a sentence. */

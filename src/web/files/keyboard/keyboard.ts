@@ -1,10 +1,9 @@
 import { ask } from '../../shared/dialogs.ts';
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { addToMenu } from '../../shared/menu.ts';
-import { deleteRows } from '../actions/members.ts';
+import { deleteRows, undoLast } from '../actions/members.ts';
 import { isRenameOffered } from '../actions/rename.ts';
 import { openRowMenu } from '../actions/row-menu.ts';
-import { undoLast } from '../actions/undo.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { comparableName, focusFilter, normalised } from '../rows/filter.ts';

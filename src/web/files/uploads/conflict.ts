@@ -4,16 +4,20 @@ import { shortTime } from '../../shared/dates.ts';
 import { ask } from '../../shared/dialogs.ts';
 import { make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
+import { addStyle } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { kindOfFile } from '../rows/rows.ts';
 import { drawPicture, readPart } from '../thumbnails/thumbnail-of.ts';
+import style from './conflict.css';
 import { tryRequest, uploadUrl } from './requests.ts';
 import { nextName, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Choices for a file whose name is taken. */
-type ConflictChoice = 'overwrite' | 'keep-both' | 'skip';
+addStyle(style);
+
+/** Choices for a file or folder whose name is taken. */
+export type ConflictChoice = 'overwrite' | 'keep-both' | 'skip';
 
 let forAll: ConflictChoice | undefined;
 let before: Promise<unknown> = Promise.resolve();
@@ -42,41 +46,74 @@ function decide(upload: Upload): Promise<ConflictChoice> {
   return decision;
 }
 
-/** Information about a file in a question. */
+/** Information about a file or folder in a question. */
 interface Facts {
-  sizeBytes: number;
+  /** Undefined for a folder. */
+  sizeBytes: number | undefined;
   /** Unix time in whole seconds. */
   modified: number;
   read: Parameters<typeof drawPicture>[1];
 }
 
+interface Question {
+  title: string;
+  question: string;
+  /** The name that is taken. */
+  name: string;
+  /** The existing item and the new one, each with its heading; undefined if the account may not see the existing item. */
+  versions: [here: [string, Facts], arriving: [string, Facts]] | undefined;
+  mayOverwrite: boolean;
+  /** Whether other conflicts may follow. */
+  mayRepeat: boolean;
+  /** Whether the question stays open when another folder is shown. */
+  stays?: boolean;
+}
+
 async function question(upload: Upload): Promise<ConflictChoice> {
   const { name, file } = upload;
-  const always = make('input', { type: 'checkbox' });
   const present = await fetchFacts(uploadUrl(upload));
   const own = {
     sizeBytes: file.size,
     modified: Math.floor(file.lastModified / 1000),
     read: async (firstBytes?: number) => file.slice(0, firstBytes),
   };
-  const answer = await ask({
+  const { choice, isForAll } = await askTaken({
     title: uploadText('conflict', { name: nameInText(name) }),
+    question: uploadText('conflictQuestion'),
+    name,
+    versions: present && [
+      [uploadText('fileHere'), present],
+      [uploadText('fileNew'), own],
+    ],
+    mayOverwrite: may('overwrite'),
+    mayRepeat: true,
+    stays: true,
+  });
+  if (isForAll) forAll = choice ?? 'skip';
+  return choice ?? 'skip';
+}
+
+/** Asks what to do with a file or folder whose name is taken. @returns no choice if the user closed the question */
+export async function askTaken(asked: Question): Promise<{ choice: ConflictChoice | undefined; isForAll: boolean }> {
+  const always = make('input', { type: 'checkbox' });
+  const [here, arriving] = asked.versions ?? [];
+  const choices: ConflictChoice[] = ['skip', 'overwrite', 'keep-both'];
+  const answer = await ask({
+    title: asked.title,
     content: [
-      present && make('dl.versions', ...version(name, 'fileHere', present, own), ...version(name, 'fileNew', own, present)),
-      make('p', uploadText('conflictQuestion')),
-      make('label.line', always, uploadText('forAll')),
+      here && arriving && make('dl.versions', ...version(asked.name, here, arriving[1]), ...version(asked.name, arriving, here[1], true)),
+      make('p', asked.question),
+      asked.mayRepeat && make('label.line', always, uploadText('forAll')),
     ],
     buttons: [
       { value: 'skip', label: uploadText('skip') },
-      ...(may('overwrite') ? [{ value: 'overwrite', label: text('overwrite') }] : []),
+      ...(asked.mayOverwrite ? [{ value: 'overwrite', label: text('overwrite') }] : []),
       { value: 'keep-both', label: uploadText('keepBoth'), kind: 'primary' },
     ],
     focusOn: 'keep-both',
-    stays: true,
+    stays: asked.stays === true,
   });
-  const decision = answer === 'overwrite' || answer === 'keep-both' ? answer : 'skip';
-  if (always.checked) forAll = decision;
-  return decision;
+  return { choice: choices.find((choice) => choice === answer), isForAll: always.checked };
 }
 
 /** Fetches size and time of the existing file. @returns undefined if the account may not read it */
@@ -88,21 +125,23 @@ async function fetchFacts(url: string): Promise<Facts | undefined> {
   return { sizeBytes, modified: modifiedMs / 1000, read: (firstBytes) => readPart(url, firstBytes) };
 }
 
-function version(name: string, label: 'fileHere' | 'fileNew', facts: Facts, other: Facts): HTMLElement[] {
-  const picture = make('span', { className: `i ${fileIconClasses(name)}`, ariaHidden: 'true' });
-  if (kindOfFile(name, fileIconClasses(name).split(' ')) === 'image') void showPicture(picture, facts);
+function version(name: string, [label, facts]: [string, Facts], other: Facts, isArriving = false): HTMLElement[] {
+  const { sizeBytes } = facts;
+  const classes = sizeBytes === undefined ? 'folder' : fileIconClasses(name);
+  const picture = make('span', { className: `i ${classes}`, ariaHidden: 'true' });
+  if (sizeBytes !== undefined && kindOfFile(name, classes.split(' ')) === 'image') void showPicture(picture, sizeBytes, facts.read);
   const age = Math.sign(facts.modified - other.modified);
-  const mark = age > 0 ? uploadText('newer') : age === 0 && label === 'fileNew' ? uploadText('sameTime') : '';
+  const mark = age > 0 ? uploadText('newer') : age === 0 && isArriving ? uploadText('sameTime') : '';
   const lines = [
-    make('span', sizeText(facts.sizeBytes)),
+    make('span', sizeBytes === undefined ? text('folder') : sizeText(sizeBytes)),
     make('span', shortTime(facts.modified * 1000)),
     mark !== '' && make('strong', mark),
   ];
-  return [make('dt', uploadText(label)), make('dd', picture, make('span.facts', ...lines))];
+  return [make('dt', label), make('dd', picture, make('span.facts', ...lines))];
 }
 
 /** Replaces the icon of a picture by a small version of the picture. Other files keep their icon. */
-async function showPicture(place: HTMLElement, { sizeBytes, read }: Facts): Promise<void> {
+async function showPicture(place: HTMLElement, sizeBytes: number, read: Facts['read']): Promise<void> {
   const drawn = await drawPicture(sizeBytes, read).catch(() => undefined);
   if (!drawn) return;
   place.className = 'drawn';
