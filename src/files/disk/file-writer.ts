@@ -29,7 +29,7 @@ import type { HiddenContent, Leave } from '../inspections/holding.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
 import { type KeptReplaced, whileKept } from '../trash/trash.ts';
 import { EarlySync } from './early-sync.ts';
-import { type Durability, syncOpenedFolder } from './folder-sync.ts';
+import { type Durability, renameMember, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
 import { freeName, type NameRules, nameTaken, renameToFree } from './new-names.ts';
 import { folderMoved, lstatOrUndefined, type WriteTarget } from './opened.ts';
@@ -273,10 +273,9 @@ export class FileWriter implements RandomWriter {
       modifiedMs,
       current: () => this.#currentEntry(),
       keep: async (kept) => {
-        renameSync(parent.member(this.#temporaryName), parent.member(kept));
+        await renameMember(parent, this.#temporaryName, kept);
         this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
         this.#isOpen = false;
-        await syncOpenedFolder(parent.fd);
         await reservation?.keep(sizeBytes);
       },
     };
@@ -344,8 +343,9 @@ export class FileWriter implements RandomWriter {
     return current && !current.isSymbolicLink() ? toEntry(this.#target.name, current) : undefined;
   }
 
-  /** Syncs the temporary file and ends the writer. Another writer can continue the file later. */
+  /** Syncs the temporary file and ends the writer. Another writer can continue the file. Does nothing if the writer has ended. */
   async suspend(): Promise<void> {
+    if (!this.#isOpen) return;
     try {
       await this.#early.end();
       await this.sync();

@@ -1,4 +1,4 @@
-import { fstatSync } from 'node:fs';
+import { fstatSync, renameSync } from 'node:fs';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { fsyncAsync } from '../../lib/disk/descriptors.ts';
 
@@ -21,6 +21,22 @@ export async function syncOpenedFolder(fd: number): Promise<void> {
     await sync.run(fd);
   } finally {
     if (!sync.isRunning) syncs.delete(folder);
+  }
+}
+
+/**
+ * Renames a member of a folder synchronously. The rename is on disk when the promise resolves. If the folder cannot be synced, the member
+ * gets its old name back.
+ *
+ * @throws the errors of rename(2) and fsync(2)
+ */
+export async function renameMember(folder: { fd: number; member(name: string): string }, from: string, to: string): Promise<void> {
+  renameSync(folder.member(from), folder.member(to));
+  try {
+    await syncOpenedFolder(folder.fd);
+  } catch (error) {
+    renameSync(folder.member(to), folder.member(from));
+    throw error;
   }
 }
 

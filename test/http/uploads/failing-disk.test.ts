@@ -7,9 +7,10 @@ import { journalFolder } from '../../../src/events/journal/file-event-log.ts';
 import { start } from '../../support/child.ts';
 import { Client } from '../../support/client.ts';
 import { append, part, sha256, uploads } from '../../support/draft-uploads.ts';
+import { startInspector } from '../../support/inspector.ts';
 import { readEvents } from '../../support/journal.ts';
 import { until } from '../../support/receiver.ts';
-import { writeConfig } from '../../support/server.ts';
+import { type TestConfig, writeConfig } from '../../support/server.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
@@ -19,9 +20,9 @@ const firstBytes = 100_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
 /** Starts a server in a separate process whose disk fails on command. */
-async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t)) {
+async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t), config: TestConfig = {}) {
   const control = join(folder, 'failing');
-  await writeConfig(folder, {});
+  await writeConfig(folder, config);
   const running = start(t, ['serve', '--log-level', 'error'], {
     cwd: folder,
     env: { NODE_OPTIONS: `--require ${preload}`, FAILING_DISK: control },
@@ -180,4 +181,32 @@ test('a home folder that temporarily cannot be resolved ends no upload', async (
   assert.equal(last.status, 201, last.text);
   assert.deepEqual(stored('a'), content);
   assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
+});
+
+test('a folder that cannot be synced while an upload is held: the upload keeps its content, and a repetition is held', async (t) => {
+  const inspector = await startInspector(t);
+  inspector.decide = () => ({ status: 202, body: { message: 'Somebody has to look.' } });
+  const { client, whileFailing, home, hidden, stop } = await startOnFailingDisk(t, temporaryFolder(t), {
+    inspections: { check: { type: 'http', url: inspector.url } },
+    group: { inspections: [[], ['/*', 'check']] },
+  });
+  const begun = await client.put('/home/a', content.subarray(0, firstBytes), { headers: part });
+  const url = String(begun.headers.location);
+  const finish = () => client.send('PATCH', url, { headers: append(firstBytes, true), body: content.subarray(firstBytes), mayFail: true });
+  const refused = await whileFailing('fsync HOME$', finish);
+  assert.equal(refused.status, 500, refused.text);
+  const held = async () => (await client.get('/home/__svc__/held/')).json<{ held: { id: string; size: number }[] }>().held;
+  assert.deepEqual(await held(), []);
+  const head = await client.send('HEAD', url);
+  const offset = Number(head.headers['upload-offset']);
+  assert.ok(offset >= firstBytes && offset < content.length, `${head.status} ${offset}`);
+  const last = await client.send('PATCH', url, { headers: append(offset, true), body: content.subarray(offset) });
+  const [result] = last.json<{ results: { held: string }[] }>().results;
+  const items = (await held()).map(({ id, size }) => [id, size]);
+  assert.deepEqual(items, [[result?.held, content.length]]);
+  assert.deepEqual(
+    hidden().map((name) => readFileSync(join(home, name)).equals(content)),
+    [true],
+  );
+  await stop();
 });
