@@ -25,7 +25,7 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
 /**
- * Commands of operators beyond the lists and removals, by name. Each command gets the parsed JSON of a request, and returns results.
+ * Commands of operators other than lists and removals, by name. Each command gets the parsed JSON of a request, and returns results.
  * @throws ServiceError
  */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;

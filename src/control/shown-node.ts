@@ -62,7 +62,7 @@ export const failure = z.object({
   kind: text.default('').describe('A key that all errors of the kind share.'),
   count: count
     .default(1)
-    .describe('Number of errors of the kind since the start of the node, plus those that the overview found in the journal from before.'),
+    .describe('Number of errors of the kind since the start of the node, plus earlier errors that the overview found in the journal.'),
   first: time.or(z.literal('')).default('').describe('Time of the first error of the kind; empty if unknown.'),
 });
 

@@ -44,7 +44,7 @@ function json(status: number, value: unknown, headers: Record<string, string> = 
   return reply(status, 'application/json; charset=utf-8', `${JSON.stringify(value)}\n`, headers);
 }
 
-// The length is set explicitly, so that the reply to HEAD has it, too. Hono creates that reply from the one to GET.
+// The length is set explicitly, so that the reply to HEAD has it, too. Hono creates the reply to HEAD from the reply to GET.
 function reply(status: number, contentType: string, body: string, headers: Record<string, string> = {}): Response {
   const length = String(Buffer.byteLength(body));
   return new Response(body, {

@@ -129,7 +129,8 @@ export class Certificates {
 }
 
 /**
- * Returns the origin under which browsers reach a domain. Behind a proxy, the port can be another one, so `accepted_origins` is used first.
+ * Returns the origin under which browsers reach a domain. A proxy can listen at another port than the service, so `accepted_origins` is
+ * used first.
  */
 function domainOrigin(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
   const known = accepted_origins.find((origin) => origin.startsWith('https:') && new URL(origin).hostname === domain);

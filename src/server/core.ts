@@ -55,7 +55,7 @@ interface CoreDependencies {
   heldLimits: () => UploadLimits;
   /** The service's own data folder, which no account can access. */
   excludedPath: string;
-  /** Finds an account by its name, unless only a remote endpoint knows it. */
+  /** Finds an account by its name. It does not find accounts that only a remote endpoint knows. */
   findAccount: (name: string) => Account | undefined;
 }
 
@@ -310,7 +310,7 @@ export async function openState(
   const areLocksTaken = () => takesLocks(config());
   const { state } = config().server;
   if (state.type === 'memory') return memoryState(dependencies.clock, policy, areLocksTaken);
-  // Imported only if needed, so that other commands and servers start faster.
+  // Imported only if needed, so that commands and servers without Redis start faster.
   const { openRedisState } = await import('./state-redis.ts');
   return openRedisState(state, { ...dependencies, policy, areLocksTaken });
 }

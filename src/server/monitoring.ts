@@ -86,7 +86,7 @@ function errorKind({ id, message, component }: ServiceEvent): string {
   return `${id} ${component.uuid} ${compared}`;
 }
 
-/** Counts events and deliveries for consoles. It always counts, because counting is cheap. */
+/** Counts events and deliveries for consoles. It counts even without a console, because counting is cheap. */
 class Tally {
   readonly #counts = { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0 };
   readonly #errors = new ErrorKinds();
@@ -109,8 +109,8 @@ class Tally {
 }
 
 /**
- * Merges lists of errors, adding up the errors of each kind, and returns the newest kinds; the newest is last. Errors with the same time
- * keep the order of the lists.
+ * Merges lists of errors, adding up the errors of each kind. Returns the newest kinds, the newest last. Errors with the same time keep the
+ * order of the lists.
  */
 export function newestErrors(lists: readonly (readonly RecentError[])[]): RecentError[] {
   const kinds = new Map<string, RecentError>();
@@ -164,7 +164,7 @@ export class Monitoring {
     }
     for (const [uuid, options] of wanted) {
       if (this.#running.has(uuid) || options.type !== 'monitor') continue;
-      // Imported only if needed, so that other commands and servers start faster.
+      // Imported only if needed, so that commands and servers without a monitor start faster.
       const { MonitorServer } = await import('../monitor/monitor-server.ts');
       const server = new MonitorServer(options, this.#sources, await this.#makeMetrics(), this.#log);
       await server.listen();

@@ -222,7 +222,7 @@ export class OwnListeners {
   /** Ends transfers, connections and sessions of accounts that are no longer valid (`AuthChain.inForce`). Never rejects. */
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
-    // End the sessions first: this step also learns which sessions other nodes have renewed, and their requests must not be cut.
+    // The sessions end first. This step also learns which sessions other nodes have renewed. Requests of these sessions must not be cut.
     const sessions = await Promise.all(all.map((running) => this.#endOtherSessions(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));
@@ -256,7 +256,7 @@ export class OwnListeners {
 
   /** Returns the sessions of each service. */
   sessions(): ReadonlyMap<string, SessionStore> {
-    // During a reload, the old and the new listener of a service share their sessions.
+    // During a reload, the key `UUID/next` has the same sessions as the key `UUID`.
     const inForce = [...this.#running].filter(([key]) => !key.includes('/'));
     return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
   }

@@ -50,7 +50,7 @@ interface Opened {
   readonly certificates: Certificates;
 }
 
-/** A server and everything that it has opened. It exists even before the server listens. */
+/** A server and everything that it has opened. This object exists before the server listens. */
 interface Running extends Opened {
   readonly consoles: ConsoleServices;
   /** The parts of the current configuration. */
@@ -235,7 +235,7 @@ export class Server {
     return [listeners, this.#monitoring, consoles, certificates].flatMap((part) => part?.listening() ?? []);
   }
 
-  /** Returns a URL that logs an administrator in to the console; undefined without a console. It works once, within five minutes. */
+  /** Returns a URL that logs an administrator in to the console; undefined without a console. The URL works once, within five minutes. */
   consoleLink(administrator: string): string | undefined {
     return this.#running?.consoles.loginLink(administrator);
   }
@@ -334,8 +334,8 @@ export class Server {
     this.#running?.core.flushNow();
   }
 
-  // The server also runs without this socket, because some file systems support none. If there are several nodes, the first one opens it
-  // for all.
+  // The server also runs without the control socket, because some file systems support no sockets. If there are several nodes, only the
+  // first one opens the socket.
   async #openControl(opened: Running): Promise<Running['control']> {
     if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
     const orders = controlOrders(opened.core, () => this.#open.parts);

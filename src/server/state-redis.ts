@@ -73,7 +73,7 @@ export async function openRedisState(
     openShared: async (makeLocal, { node: server, dataFolderPath, retentionDays }) => {
       let journal: RedisEventLog | undefined;
       const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
-      // Redis can still list the node's previous process as running. A random part of the name distinguishes this process from that one.
+      // Redis can still list the node's previous process as running. A random part of the name distinguishes the two processes.
       const node = `${server}.${randomBytes(4).toString('hex')}`;
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;

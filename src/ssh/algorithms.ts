@@ -60,8 +60,8 @@ export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**
- * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. If it names no algorithm of a kind (such as
- * MACs), the algorithms that `secure` has of this kind are used.
+ * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. If the list names no algorithm of a kind
+ * (such as MACs), the algorithms of this kind in `secure` are used.
  *
  * @param names names for which `algorithmFaults` found no fault
  */

@@ -48,7 +48,7 @@ export interface LoginConnection extends ConnectionOrigin {
   tell(text: string): void;
   /** Ends the connection, so that the client cannot try again on it. */
   giveUp(reason: string): void;
-  /** Begins the session of an authenticated client. @returns the reason if that is refused; otherwise undefined */
+  /** Begins the session of an authenticated client. @returns the reason if the session is refused; otherwise undefined */
   admit(account: Account, identity: Identity): Promise<string | undefined>;
   /** Whether the connection has ended. If so, no answer can be sent. */
   readonly isEnded: boolean;
@@ -77,8 +77,8 @@ export class Login {
   readonly #accepted: Accepted[] = [];
   #isGranted = false;
   /**
-   * An unknown key that was tried, and whether an event has reported it. All unknown keys together count as one failed attempt, when the
-   * connection ends.
+   * An unknown key that was tried, and whether an event has reported it. All unknown keys of a connection together count as one failed
+   * attempt. The attempt is counted when the connection ends.
    */
   #unknownKey: { content: string; isTold: boolean } | undefined;
   #last: Promise<void> = Promise.resolve();
@@ -160,8 +160,7 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // If a client abandons a method while it is being checked, the client does not learn that the method succeeded, and sends another
-    // request.
+    // A client can abandon a method during its check. Then the client does not learn that the method succeeded, and sends another request.
     if (this.#isGranted) {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
@@ -252,7 +251,7 @@ export class Login {
     };
     const attemptOutcome = ({ outcome }: ChainResult) => {
       if (outcome === 'authenticated') return 'succeeded';
-      // An agent offers all of its keys. So all unknown keys together count as one attempt, when the connection ends.
+      // An agent offers all of its keys. So all unknown keys together count as one attempt (`#unknownKey`).
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
     };
     // A guessed token must not count against the account whose name was sent with it.

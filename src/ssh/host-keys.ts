@@ -124,7 +124,7 @@ function unusable(path: string, reason: string, cause?: unknown): ServiceError {
   return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`, { cause });
 }
 
-/** Returns a private Ed25519 key in OpenSSH's format (PROTOCOL.key of its sources), the only format that OpenSSH's programs read. */
+/** Returns a private Ed25519 key in OpenSSH's format (its PROTOCOL.key). OpenSSH's programs read Ed25519 keys in no other format. */
 function ed25519Text(key: KeyObject): string {
   const { d = '', x = '' } = key.export({ format: 'jwk' });
   const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')];

@@ -16,7 +16,7 @@ const maxSilentKeepAlives = 3;
 /** Interval, in milliseconds, at which each connection is checked: time for the login, idle time, age of the keys, end of the session. */
 const checkEveryMs = 1000;
 
-/** Minimum interval, in milliseconds, between events about refused connections. Otherwise these events could fill the journal. */
+/** Minimum interval, in milliseconds, between events about refused connections. More frequent events could fill the journal. */
 const refusalsEveryMs = 1000;
 
 /** The server that listens for one SSH service. A reload of the configuration keeps the server if the address stays the same. */
@@ -93,7 +93,7 @@ export class SshServer {
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Called when a reload removes or replaces this server: from now on, the accounts of the new configuration apply to its connections. */
+  /** Called when a reload removes or replaces this server. From then on, the accounts of the new configuration apply to its connections. */
   follow(chain: SshService['chain']): void {
     this.#service = { ...this.#service, chain };
   }

@@ -20,7 +20,7 @@ export function readStrings(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buff
   return found;
 }
 
-/** Encodes a positive number as an `mpint`. A leading zero byte keeps it positive. */
+/** Encodes a positive number as an `mpint` (RFC 4251 §5). A leading zero byte keeps the number positive. */
 export function toMpint(bytes: Buffer): Buffer {
   return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
 }

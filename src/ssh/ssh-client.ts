@@ -7,7 +7,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { ThrottledCount } from '../lib/rate-meter.ts';
 import { type ConnectionOrigin, eventContext, type SshService } from './ssh-service.ts';
 
-/** Minimum interval, in milliseconds, between events about requests that cannot be read. Otherwise these events could fill the journal. */
+/** Minimum interval, in milliseconds, between events about requests that cannot be read. More frequent events could fill the journal. */
 const badRequestsEveryMs = 1000;
 
 /** The negotiated algorithms by the protocol's names. Usually they are the same in both directions. */
@@ -56,8 +56,8 @@ export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 
 }
 
 /**
- * A channel of ssh2. Reads return bytes from the client, and writes send bytes to it. `drain` means that the written bytes fit into the
- * channel's window. The client may send more only after its bytes were read, so a channel without a reader stops.
+ * A channel of ssh2. Reads return bytes from the client, and writes send bytes to the client. `drain` means that the written bytes fit into
+ * the channel's window. The client may send more only after its bytes were read, so a channel without a reader stops.
  */
 export type SshChannel = Server.Channel;
 

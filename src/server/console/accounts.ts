@@ -12,7 +12,7 @@ import type { ServerView } from '../monitor-sources.ts';
 import type { RequestParts } from '../parts.ts';
 
 /**
- * Maximum times, in milliseconds, that a request waits for the journal and for the sizes of files. The work continues after that.
+ * Maximum times, in milliseconds, that a request waits for the journal and for the sizes of files. After that, the work continues.
  * `countsAtOnce` is the maximum number of accounts whose files are added up at the same time.
  */
 const journalWithinMs = 1000;
@@ -156,7 +156,7 @@ function joined(name: string, configuration: AccountConfiguration, { groups }: R
     return { account: effectiveAccount(name, configuration, groups, method) };
   } catch (error) {
     if (!(error instanceof AccountError)) throw error;
-    // `enabled` already says that the group is disabled.
+    // The member `enabled` already says that the group is disabled.
     return { problem: error.problem === 'group-disabled' ? '' : error.message };
   }
 }

@@ -173,7 +173,7 @@ export class ConsoleServices {
     const { announce, bans, clock, log } = this.#dependencies;
     const component = serviceComponent(uuid, options);
     try {
-      // Loaded on demand, because other commands and servers start faster without it.
+      // Loaded on demand, so that commands and servers without a console start faster.
       const { ConsoleServer } = await import('../../console/console-server.ts');
       this.#attempts ??= new LoginAttempts(bans, clock, log);
       const { Samples } = await import('../../console/live-feed.ts');

@@ -38,7 +38,8 @@ export class HandlerViews {
   }
 
   /**
-   * Returns all handlers. While Redis is unreachable, it returns the last known views; a handler that was running has the state `stopped`.
+   * Returns all handlers. While Redis is unreachable, it returns the last known views. In these, a handler is `stopped` unless it is
+   * disabled or paused.
    *
    * @param readsHour whether to count the deliveries of the last hour; if false, the last counts are used
    */
@@ -100,8 +101,8 @@ const parts = 12;
 const hourMs = parts * partMs;
 
 /**
- * Maximum age of the last reading, in milliseconds. If it is older, the records are read backwards from their end, because a busy service
- * can have written very many since then.
+ * Maximum age of the last reading, in milliseconds. If the last reading is older, the records are read backwards from their end, because a
+ * busy service can have written very many records since then.
  */
 const longestRestMs = 120_000;
 
@@ -117,7 +118,7 @@ type Counts = HandlerView['last_hour'][number];
 type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
 
 interface Handler {
-  /** Counts by the number of the part. The first part began in 1970. */
+  /** Counts by the number of the part. Parts are numbered since 1970. */
   parts: Map<number, Counts>;
   failuresInRow: number;
   lastError: string;

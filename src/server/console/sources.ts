@@ -49,9 +49,9 @@ export class SummedCounts {
 const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
- * Returns a function that finds errors in the journal, from the time before the oldest node started. (Nodes count later errors themselves.)
- * The function takes the oldest start of a node, as Unix time in milliseconds. Its first call starts the search in the background. It
- * returns the errors found so far, the newest last.
+ * Returns a function that finds the errors in the journal from before the oldest node started, because nodes count only later errors. The
+ * function takes the time when the oldest node started, as Unix time in milliseconds. The first call starts the search in the background.
+ * Each call returns the errors found so far, the newest last.
  */
 function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): (untilMs: number) => readonly RecentError[] {
   let found: readonly RecentError[] | undefined;
@@ -76,7 +76,7 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
 /** Time in milliseconds that other nodes have for a reload. It is long because the start of an authentication method can take long. */
 const reloadWithinMs = 15_000;
 
-/** Step, in milliseconds, to which `seen` is rounded, so that an unchanged overview stays the same text. */
+/** Step, in milliseconds, to which the times `seen` of nodes are rounded, so that the text of an unchanged overview stays the same. */
 const seenStepMs = 10_000;
 
 interface Dependencies extends Pick<ConsoleSources, 'collections'> {

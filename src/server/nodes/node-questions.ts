@@ -20,7 +20,7 @@ const answersEveryMs = 50;
 /** Maximum number of questions that a node answers at the same time. Further ones wait. */
 const maxAtOnce = 10;
 
-/** Maximum number of unreadable messages that one check for questions skips, and that one question skips while it waits for answers. */
+/** Maximum number of unreadable messages that one check for questions skips, and that one call of `ask` skips while it waits for answers. */
 const maxBad = 100;
 
 /** Time in milliseconds for which an answer is kept until it is fetched. */
@@ -32,7 +32,7 @@ export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extra
 /** Answers a question of another node. @throws ServiceError, which is sent back as the answer */
 export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
-/** Questions between nodes. Each question is taken from Redis only once, and is answered unless it is too late. */
+/** Questions between nodes. Each question is taken from Redis only once. If a node does not take a question in time, it expires. */
 export class NodeQuestions {
   readonly #texts: NodeTexts;
   readonly #clock: Clock;

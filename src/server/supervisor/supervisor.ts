@@ -20,7 +20,7 @@ import { Peer } from './peer.ts';
 /** Time in milliseconds within which a node must report its figures. If it does not, its previous figures are shown. */
 const figuresWithinMs = 2000;
 
-/** Time in milliseconds after which a stop kills a node that still runs, in addition to `shutdown_delay` and `shutdown_timeout`. */
+/** Time in milliseconds, beyond `shutdown_delay` and `shutdown_timeout`, after which a stop kills a node that still runs. */
 const endWithinMs = 5000;
 
 /** If a node ends within this time after its start, in milliseconds, it counts as unable to start. */
@@ -72,7 +72,7 @@ export interface SupervisorOptions {
   fork: () => ChildProcess;
   file: ConfigFile | undefined;
   nodeLog: NodeSetup['log'];
-  /** Gives the data folder to the account that the nodes will use. */
+  /** Gives the data folder to the system user of the nodes. */
   prepareFolder: (dataFolderPath: string) => void;
   clock: Clock;
   log: Log;

@@ -304,7 +304,7 @@ function matches(patterns: string, name: string): boolean {
 
 function isMatch(pattern: string, name: string): boolean {
   if (!/[*?]/.test(pattern)) return pattern === name;
-  // This loop takes at most pattern length × name length steps; a regular expression with many `*` could take far more.
+  // This loop takes at most pattern length × name length steps. A regular expression with many `*` could take far more steps.
   let [at, in_, star, mark] = [0, 0, -1, 0];
   while (in_ < name.length) {
     if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[in_])) {

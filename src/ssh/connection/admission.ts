@@ -71,7 +71,7 @@ export class ConnectionSession {
   }
 }
 
-/** For each limit, by its name: the maximum number of connections, and the message that refuses one more. */
+/** Limits by name. Each has the maximum number of connections, and the message for a connection above it. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
 /** The slots that one connection occupies. With several nodes, the limits apply to each node separately. */
@@ -184,7 +184,7 @@ function readBytes(socket: Socket, count: number): Promise<Buffer> {
 
 /** A connection on which the SSH protocol has not started yet. */
 export interface NewConnection extends ConnectionOrigin {
-  /** The peer. It is the proxy until the proxy's header has been read, then the client. */
+  /** The client. For a connection of a trusted proxy, this is the proxy until its header has been read. */
   peer: EventPeer;
   readonly slots: ConnectionSlots;
   /** Limits how often the service reports refused connections. */
@@ -192,8 +192,8 @@ export interface NewConnection extends ConnectionOrigin {
 }
 
 /**
- * Returns whether a client is admitted. There must be free slots. With `proxy_protocol`, a connection of a trusted proxy must begin with a
- * valid PROXY header. The address of the client must not be banned.
+ * Returns whether a client is admitted. Slots must be free, and the address of the client must not be banned. With `proxy_protocol`, a
+ * connection of a trusted proxy must begin with a valid PROXY header.
  */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { service, slots } = connection;

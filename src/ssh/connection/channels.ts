@@ -41,7 +41,7 @@ export class Channels {
     const session = accept();
     this.count++;
     let isServed = false;
-    // The client can close the channel while replies are still waiting to be sent.
+    // Work for a channel must also end if the client closes the channel while replies still wait to be sent.
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);
@@ -155,7 +155,7 @@ function refusal({ options }: SshClient): string {
   return `This service offers no commands, only SFTP. In OpenSSH 9 or newer, scp uses SFTP; in older versions, use scp -s.${others}\r\n`;
 }
 
-/** Returns the checksum of a file; without a path, that of empty content. rclone asks without a path to detect the command. */
+/** Returns the checksum of a file. Without a path, returns the checksum of empty content, by which rclone detects the command. */
 async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
   const hash = createHash(algorithm);
   if (path === undefined) return `${hash.digest('hex')}  -\n`;

@@ -18,7 +18,7 @@ import { ConnectionSession, ConnectionSlots, isAdmitted, type NewConnection, rep
 import { Channels, listenTo } from './channels.ts';
 
 /**
- * A key exchange is early if the client begins it before this many bytes were transferred since the previous one. One exchange costs as
+ * A key exchange is early if the client begins it before this many bytes were transferred since the previous exchange. An exchange costs as
  * much as sending a megabyte.
  */
 const bytesBetweenExchanges = 512 * 1024;

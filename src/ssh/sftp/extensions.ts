@@ -83,8 +83,8 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
 }
 
 /**
- * Copies the content of one open file to another. Content that is added during the copy is not copied. Otherwise, if both handles refer to
- * one file, the copy would never end, because it makes the file grow.
+ * Copies the content of one open file to another. Content that is added during the copy is not copied. Otherwise, a copy between two
+ * handles of the same file would make this file grow, and would never end.
  *
  * @returns whether the source contained as many bytes as requested
  * @throws ServiceError `destination-overlaps` if both handles are the same, `is-folder` for a folder

@@ -74,7 +74,7 @@ export class ReadGroup {
   }
 }
 
-/** Returns how many reads from the start of the list are adjacent and, together, within the limit. */
+/** Returns how many reads at the start of the list are adjacent and together do not exceed the limit. */
 function groupLength(reads: readonly Read[]): number {
   let end = (reads[0] as Read).offset;
   let length = 0;
@@ -86,7 +86,7 @@ function groupLength(reads: readonly Read[]): number {
   return length;
 }
 
-/** Up to this size, a synchronous read is much faster than the thread pool (docs/design/costs.md). */
+/** Up to this size, a synchronous read is much faster than a read in the thread pool (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
 /** A file that is open for reading. */
@@ -199,7 +199,7 @@ export class Listing extends ReadHandle implements OpenHandle {
     return items;
   }
 
-  // Reads the next batch, unless there are names to send. They are sent before the disk is read again.
+  // Reads the next batch, unless the reply already has names. These names are sent before the disk is read again.
   async #nextBatch(isEnough: boolean): Promise<boolean> {
     if (isEnough || this.#isDone) return false;
     do {

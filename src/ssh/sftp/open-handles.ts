@@ -54,7 +54,7 @@ export class RequestOrder {
   }
 
   /**
-   * Runs actions that read a whole file. They run one after the other, outside the order of other requests, which need not wait for them.
+   * Runs an action that reads a whole file. Such actions run one after the other, independently of the order of requests about paths.
    */
   long<T>(action: () => Promise<T>): Promise<T> {
     const result = this.#lastLong.then(action);

@@ -2,7 +2,7 @@ import { neededRights, type RequestOperations } from '../../files/needed-rights.
 import { pathFromSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 
 /**
- * Resolves the path of a request. Relative paths begin at the root, which is the client's home folder, and `..` does not leave it.
+ * Resolves the path of a request. Relative paths begin at the root, which is the client's home folder. `..` does not leave the root.
  *
  * @throws ServiceError `name-invalid` for a name that is too long
  */

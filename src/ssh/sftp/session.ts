@@ -16,7 +16,7 @@ const maxWriteBytes = 8 * 1024 * 1024;
 
 /**
  * Limits for the number of bytes in unsent replies, including the replies that running READ requests will make. Once the number exceeds the
- * high mark, no request begins until it is below the low mark.
+ * high mark, no request begins until the number is below the low mark.
  */
 const highMarkBytes = 4 * 1024 * 1024;
 const lowMarkBytes = 2 * 1024 * 1024;
@@ -191,8 +191,8 @@ class SftpSession {
     }
   }
 
-  // When the service stops, the channel of a client without open files is ended, because this interrupts no transfer. For this, the session
-  // acts as if the client had sent its EOF. It does not send CHANNEL_CLOSE and wait for the answer, because not all clients answer.
+  // When the service stops, a channel without open files is ended, because this interrupts no transfer. The session acts as if the client
+  // had sent EOF. It does not send CHANNEL_CLOSE first, because some clients do not answer that message.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }

@@ -116,7 +116,7 @@ export function versionReply(extensions: readonly (readonly [name: string, versi
   return packet.end();
 }
 
-/** Builds the reply STATUS (§7) with an English message. */
+/** Builds the reply STATUS (draft-ietf-secsh-filexfer-02 §7) with an English message. */
 export function statusReply(id: number, code: StatusCode, message: string): Buffer {
   return new FieldWriter(packetTypes.status, 32 + 3 * message.length).uint32(id).uint32(code).text(message).text('en').end();
 }
