@@ -118,7 +118,7 @@ function linkLockedReply(exchange: Exchange, fault: ServiceError): Reply {
 
 /**
  * Returns the challenges, each as a header line (docs/spec/http.md#not-signed-in). Requests that pages send get only `session`, because
- * for `basic`, browsers would open their own password box.
+ * browsers answer `basic` with their own password box.
  */
 function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   if (!isSessionGone && isForPage(exchange)) return ['session'];

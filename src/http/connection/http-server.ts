@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes. Replaced by a new object if certificates, TLS options or ticket keys change, as some options are fixed. */
+  /** Makes the TLS handshakes. New certificates, TLS options or ticket keys need a new object, because some options are fixed. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -153,7 +153,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Called when a reload removes or replaces this server: the accounts of the new configuration now apply to its last requests. */
+  /** Called when a reload removes or replaces this server. From then on, the accounts of the new configuration apply to its requests. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -171,7 +171,7 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting connections and lets requests finish. Cuts the remaining ones after `timeoutMs` or when `hurry` is aborted. Returns
+   * Stops accepting connections and lets requests finish. Cuts the remaining requests after `timeoutMs` or when `hurry` is aborted. Returns
    * when all have ended.
    * @returns whether all requests finished without being cut
    */
@@ -226,7 +226,7 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // In the middle of a reply, the client would read these bytes as content of that reply.
+    // In the middle of another reply, the client would read this reply as content of the other one.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());
@@ -342,7 +342,7 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // Nothing to do: it is not an error if the client cancels a stream, and the writer of the reply learns of the end.
+  // A client may cancel a stream, so this is no error. The writer of the reply also learns of the end.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

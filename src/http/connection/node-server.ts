@@ -16,7 +16,7 @@ const serverOptions: ServerOptions = {
   insecureHTTPParser: false,
   connectionsCheckingInterval: 1000,
   noDelay: true,
-  // If a request has no Host, Node.js would refuse it with an empty reply. `checkHead` refuses it with a complete one.
+  // Node.js would refuse a request without Host with an empty reply. `checkHead` refuses it with a complete reply.
   requireHostHeader: false,
 };
 
@@ -57,7 +57,7 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
       // Hono creates a response even if the reply was written to the socket directly.
       return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
     },
-    // The adapter's light `Response` costs a quarter of what the native one costs. `endUnreadBody` handles unread bodies, not the adapter.
+    // A native `Response` costs four times as much as the adapter's. `endUnreadBody`, not the adapter, handles unread bodies.
     overrideGlobalObjects: true,
     autoCleanupIncoming: false,
     hostname: 'svc',

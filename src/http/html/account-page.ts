@@ -26,7 +26,7 @@ interface AccountPage {
 }
 
 /**
- * Builds the reply with a page of the account, such as the trash; pages of folders are built elsewhere. If a form redirected the browser to
+ * Builds the reply with a page of the account, such as the trash, but not with the page of a folder. If a form redirected the browser to
  * the page, the page shows the result of the form.
  */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content, share }: AccountPage, status = 200): Reply {
@@ -42,7 +42,7 @@ ${content}
   return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
 }
 
-/** Renders a button that ends the selected items; with an icon, a button for one item. @param action value of the form's field `action` */
+/** Renders a button that ends the selected items or, with an icon, acts on one item. @param action value of the form's field `action` */
 export function itemButton(action: string, label: string, name?: IconName): Html {
   const looks = name === undefined ? html`class="trigger danger"` : html`class="trigger" data-one`;
   return html`<button ${looks} name="action" value="${action}" data-icon="${name ?? 'trash'}" title="${label}">${icon(name ?? 'trash')}<span class="wide">${label}</span></button>`;
@@ -88,7 +88,7 @@ interface SelectionTable {
 /** Maximum number of items on a page. A form with the IDs of all of them stays below the limit of `readForm`. */
 export const itemsOfPage = 1000;
 
-/** Renders a form with a table that looks like the one of a folder. Without items, renders a text. Shows at most `itemsOfPage` items. */
+/** Renders a form with a table that looks like a folder's. Without items, renders a text. Shows at most `itemsOfPage` items. */
 export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
   const { language } = context;
   const { url, title: label, actions, tools, hint, items, heads, none } = table;
@@ -150,12 +150,12 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** Renders a time in UTC, which the page's script replaces with local time. @param isExact whether that has seconds and the time zone */
+/** Renders a time in UTC, which the page's script replaces with local time. @param isExact whether to show seconds and the time zone */
 export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number, isExact = false): Html {
   return html`<span data-time="${Math.floor(timeMs / 1000)}"${isExact && html` data-exact`}>${language.date(timeMs)} UTC</span>`;
 }
 
-/** Renders a text that contains a time. The page's script replaces the time, which is in place of `{date}`, with local time. */
+/** Renders a text with a time in place of `{date}`. The page's script replaces this time with local time. */
 export function phraseWithTime(context: Pick<PageContext, 'language'>, name: PageTextName, timeMs: number, values?: TextValues): Html {
   const [before = '', after = ''] = context.language.text(name, { ...values, date: '{date}' }).split('{date}');
   return html`${before}${timeHtml(context, timeMs)}${after}`;

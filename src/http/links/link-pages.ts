@@ -51,7 +51,7 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
     path: visit.root,
     mayLook: false,
     mayWrite: true,
-    // If the name of an upload is taken, the service adds a number to it. So the page need not ask.
+    // If the name of an upload is taken, the service adds a number to the name. So the page need not ask the visitor.
     mayReplace: true,
     onNameTaken: 'number',
     retainDays: 0,

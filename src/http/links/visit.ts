@@ -49,7 +49,7 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** Returns a copy of the account that adds a number to the name of an uploaded file if the name is taken: visitors cannot see which are. */
+/** Returns a copy of the account whose uploads get a number if their name is taken, because visitors cannot see which names are taken. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);

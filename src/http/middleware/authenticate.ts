@@ -89,7 +89,7 @@ function presentedSessionId(exchange: Exchange): string | undefined {
   return scheme === 'session' ? value : undefined;
 }
 
-/** Returns the session cookie. It is ignored in requests from pages of other origins, because it must not authenticate them. */
+/** Returns the session cookie. In requests from pages of other origins it is ignored: cookies must not authenticate such requests. */
 function presentedCookie(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
@@ -145,7 +145,7 @@ function acceptSession(exchange: Exchange, session: Session): boolean {
   return true;
 }
 
-/** Recognises the session of a browser, so that the page of an error has the menu. Grants nothing: the request has failed. */
+/** Recognises the session of a browser, so that a page about an error has the menu. Grants nothing: the request has already failed. */
 export async function recognise(exchange: Exchange): Promise<void> {
   const id = presentedCookie(exchange);
   const session = id ? await exchange.service.sessions.find(id) : undefined;
@@ -153,7 +153,7 @@ export async function recognise(exchange: Exchange): Promise<void> {
 }
 
 async function refuseSession({ service }: Exchange, session: Session): Promise<void> {
-  // A failure is only logged, as the request is refused in any case.
+  // A failure is only logged, because the request is refused in any case.
   await service.sessions.refuse(session).catch((reason) => service.log.warn('a session could not be ended', { reason }));
 }
 
@@ -217,7 +217,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
     (isKnown) => chain.authenticate({ ...credentials, isKnown }),
     ({ outcome }) => attemptOutcomes[outcome],
   );
-  // The login must be in the journal before the reply. A GET of a file or folder need not wait here, as it waits later, before its reply.
+  // The login must be in the journal before the reply. A GET of a file or folder does not wait here, because it waits before its reply.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
   if (result.outcome === 'over') throw new ServiceError('unauthorized', result.reason, { details: { [overDetail]: true } });

@@ -87,14 +87,14 @@ function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
 }
 
 /**
- * Refuses changes if a foreign page caused the browser to send them (docs/spec/http.md#cross-site-requests). A request is accepted if its
- * `Origin` is in `cors_origins` (then its cookies are ignored), if its `Origin` (or, without that, its `Referer`) is the service's own, or
- * if it has neither.
+ * Refuses changes if a foreign page caused the browser to send them (docs/spec/http.md#cross-site-requests). `Origin` or, without it,
+ * `Referer` must name the service's own origin. `Origin` can also be in `cors_origins`, but then cookies are ignored. Requests with neither
+ * header are accepted.
  * @throws ServiceError `bad-request`
  */
 function checkOrigin(exchange: Exchange): void {
   const { method, target } = exchange;
-  // Only a GET of the logout changes something, so it is checked, too: a foreign page could contain a link to it.
+  // The logout is the only GET that changes something. It is checked, too, because a foreign page could contain a link to it.
   if (readingMethods.has(method) && !(target.kind === 'service' && target.name === 'logout')) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined || exchange.corsOrigin !== undefined || isFormOfLink(exchange, origin)) return;

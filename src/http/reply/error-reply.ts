@@ -46,7 +46,7 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/** An item of `errors` in JSON replies (docs/spec/http.md#errors). Each of several targets has one; `message` is null on success. */
+/** An item of `errors` in JSON replies (docs/spec/http.md#errors). Each target has an item; `message` is null for a success. */
 export interface ErrorItem {
   message: string | null;
   title?: string;

@@ -4,8 +4,8 @@ import { requestIdHeader } from '../request/request-trace.ts';
 import { findRequestId, isClientGone, isHttp2, type Outgoing } from './outgoing.ts';
 
 /**
- * Header values by name. Names are in lower case, except for the headers that replies to uploads have because of a back-end; these have
- * their configured spelling. Each value of a list gets its own line. Each character is sent as one byte.
+ * Header values by name. Names are in lower case, except for headers from an upload back-end, whose names have their configured spelling.
+ * Each value of a list gets its own line. Each character is sent as one byte.
  */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 

@@ -75,7 +75,7 @@ function prepared(exchange: Exchange, path: string, kept: KeptFile, headersOf: (
   return answered[preparedKey];
 }
 
-/** Up to this size, one synchronous read is much faster than the thread pool (docs/design/costs.md). */
+/** Up to this size, one synchronous read is much faster than a read in the thread pool (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
 /** Up to this size, files are read into `tinyFile`, and Node.js sends headers and body without allocating memory for them. */

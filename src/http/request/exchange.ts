@@ -171,7 +171,7 @@ export class Exchange {
     const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;
     if (target.kind !== 'member' && !isOfLink(target) && !isShared && !protocolHeaders) return service.baseHeaders;
-    // A spread takes ten times as long, and makes reading the object slower, too.
+    // A spread (`...`) would take ten times as long, and would also make reading the object slower.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
     if (target.kind === 'member') headers['server-path'] = serverPathValue(target.path);
     if (isOfLink(target)) Object.assign(headers, linkHeaders);
@@ -195,7 +195,7 @@ export class Exchange {
     return this.#current().chain.inForce(identity, this.peer.address);
   }
 
-  /** Returns the context for events of this request. Before authentication, all that it contains about the client is the address. */
+  /** Returns the context for events of this request. Before authentication, the context describes the client only by the address. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }

@@ -123,7 +123,7 @@ function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
       limits,
       highWaterMark: 1024 * 1024,
       fileHwm: 1024 * 1024,
-      // Keeps paths in names. `bareFileName` removes them, and it knows both kinds of separators.
+      // Keeps paths in names. `bareFileName` removes the paths, because it knows both kinds of separators.
       preservePath: true,
     });
   } catch (error) {

@@ -41,7 +41,7 @@ export async function ownHeld(exchange: Exchange): Promise<HeldUpload[]> {
   return (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
 }
 
-/** Returns whether the client can reach a path. The paths of a token or link can exclude it. */
+/** Returns whether the client can reach a path. A client with a token or link reaches only some of the account's paths. */
 export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   const { account, files } = signedIn(exchange);
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');

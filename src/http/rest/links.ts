@@ -50,7 +50,7 @@ export function postLinks(exchange: Exchange): Promise<Response> {
   return postSharedForm(exchange, { own: () => ownLinks(exchange), revoke: (ids) => revoke(exchange, ids) });
 }
 
-/** Answers DELETE of a link with 204. By then, the link has ended for all visitors, and their downloads are cut. */
+/** Answers DELETE of a link with 204. Before the reply, the link ends for all visitors, and their downloads are cut. */
 export async function revokeLink(exchange: Exchange): Promise<Response> {
   const id = itemId(exchange.target);
   const own = await ownLinks(exchange);

@@ -12,7 +12,7 @@ import type { Exchange } from '../request/exchange.ts';
 import { selectedPath } from '../request/request-target.ts';
 
 /**
- * Streams a folder, or some of its members, as a ZIP archive. It is not compressed, so its exact length is known before the first byte.
+ * Streams a folder, or some of its members, as a ZIP archive. The archive is not compressed, so its exact length is known in advance.
  * Symbolic links and unreadable members are omitted (docs/spec/files.md#archives).
  *
  * @param names the members, relative to the folder. Without them, the whole folder is sent, and names in the archive are full virtual paths

@@ -226,7 +226,7 @@ async function keep(exchange: Exchange, upload: ResumableUpload): Promise<Respon
   return respond(exchange, { status: 204, headers: stateHeaders(exchange, upload.record, false) });
 }
 
-// Interop version 5 of the draft defined no media type, so any type is accepted for it.
+// Interop version 5 of the draft defines no media type, so clients of this version may send any type.
 function checkType(exchange: Exchange): void {
   const type = mediaTypeOfRequest(exchange);
   if (type === partialUpload || interopVersion(exchange) === 5) return;

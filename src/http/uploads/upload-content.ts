@@ -31,8 +31,8 @@ interface ContentRequest {
 }
 
 /**
- * Appends the content of a request to an upload. If the client disconnects, the content received so far is kept, and another request can
- * continue. It is not kept if this request has a digest. If the client does not know the URL of the upload, any fault ends the upload.
+ * Appends the content of a request to an upload. If the client disconnects, another request can continue after the content received so far.
+ * If the request has a digest, its content is not kept. If the client does not know the URL of the upload, any fault ends the upload.
  *
  * @throws ServiceError; in this case the upload has ended, or was released for another request
  */
@@ -60,7 +60,7 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
   if (isOverrun(error)) return overrunEnds;
-  // Only this request is wrong, so a corrected one can continue the upload.
+  // Only this request is wrong, so a corrected request can continue the upload.
   if (isServiceError(error, 'digest-mismatch', 'length-mismatch', 'bad-request')) return false;
   if (isServiceError(error, 'too-large')) return error.details.of_file === true;
   return isFinal(error);

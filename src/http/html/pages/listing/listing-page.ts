@@ -38,7 +38,7 @@ function columnQuery(order: ListingOrder, column: ListingOrder['column']): strin
 /** The column that orders a table, and its direction. */
 type TableOrder = Pick<ListingOrder, 'direction'> & { column: string };
 
-/** The direction that a column's title requests. Sizes and times begin descending, as most readers want the largest or newest first. */
+/** The direction that a column's title requests. Sizes and times begin descending: most readers want the largest or newest first. */
 export function nextDirection({ column, direction }: TableOrder, asked: string): ListingOrder['direction'] {
   if (column === asked) return direction === 'asc' ? 'desc' : 'asc';
   return asked === 'size' || asked === 'modified' ? 'desc' : 'asc';

@@ -7,7 +7,7 @@ import { type ListingModel, orderQuery, rangeOfPage, rowsOfPage, type ShownRange
 
 /**
  * Renders the end of a listing: the numbers of members and of unreadable names. A very large folder also has links to its other pages,
- * and an empty folder has a text. If only the first rows of the page are sent, `data-rows` tells the script how many the page has.
+ * and an empty folder has a text. If only the first rows of the page are sent, `data-rows` tells the script how many rows the page has.
  */
 function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange) {
   const { language } = context;
