@@ -11,7 +11,7 @@ import { registerLinks, registerTokens } from './register-grants.ts';
 import { registerControl, registerServe } from './register-service.ts';
 import { registerDocuments, registerImport, registerInspect, registerMock, registerSsh, registerTools } from './register-tools.ts';
 
-/** Options of the program itself, as opposed to those of its commands. */
+/** Options of the program itself, not of its commands. */
 interface GlobalOptions {
   debug?: boolean;
 }

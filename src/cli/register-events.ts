@@ -6,7 +6,7 @@ import { addSelection, pointInTime } from './journal/event-selection.ts';
 const replayHelp = `
 Without FILE, the command sends events of the journal. FILE has one event per line, or saved request bodies ({"events": […]}).
 
-Each handler gets the events that pass its filters; with --force, it gets all events. The requests are rendered with the current configuration. An event without a uuid gets one that is computed from its content, so it is the same each time. A malformed line is reported and skipped, and the exit code is 1.
+Each handler gets the events that pass its filters; with --force, it gets all events. The requests are rendered with the current configuration. For an event without a uuid, the command computes one from the content, so the uuid is the same each time. A malformed line is reported and skipped, and the exit code is 1.
 
 Exit codes:
   0         all delivered, or nothing to send

@@ -179,7 +179,7 @@ Examples:
 const reloadHelp = `
 The service reads its configuration again. If the file has an error, the service keeps the configuration that it has, and the findings are printed.
 
-Sessions, transfers and the positions of event handlers survive a reload. If an account was removed or disabled, or if its password or key changed, its sessions and transfers end within a second. All others get their new rights and limits with their next request. A listener is reopened only if its address changed. Renewed TLS files need no reload.
+Sessions, transfers and the positions of event handlers survive a reload. If an account was removed or disabled, or if its password or key changed, its sessions and transfers end within a second. All other accounts get their new rights and limits with their next request. A listener is reopened only if its address changed. Renewed TLS files need no reload.
 
 svc reload finds the service by its data folder.
 

@@ -192,7 +192,7 @@ FROM is one of
             password_hash, home, ssh_keys, email, group, permissions,
             enabled, quota_size
 
-The command writes three files with mode 0600, and replaces no existing file: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt. The last one lists each difference from the old server, where it was configured, and what to do about it. If there are more than 1,000 accounts, they are written to NAME.accounts.json, to which the configuration refers. Nothing becomes less strict: an account with restrictions that svc does not support is disabled.
+The command writes three files with mode 0600, and replaces no existing file: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt. NAME.import.txt lists each difference from the old server, the place where it was configured, and what to do about it. If there are more than 1,000 accounts, they are written to NAME.accounts.json, to which the configuration refers. Nothing becomes less strict: an account with restrictions that svc does not support is disabled.
 
 --check writes nothing. It prints the list of differences. It also examines the files of the accounts below --root, and reports unusual owners and modes, names that are not UTF-8 or that differ only by case, and links that leave the folder.
 

@@ -4,7 +4,7 @@ import type { MetricFigures, MonitorSources } from './sources.ts';
 
 /** Joins the figures of several processes. The `aggregator` of each metric says how. */
 function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusContentType> {
-  // Metrics about a process have a label for it, and are not summed.
+  // Metrics about a process have a label for the process, and are not summed.
   const isOfProcess = (name: string) => /^(process|nodejs)_/.test(name);
   return AggregatorRegistry.aggregate(
     processes.map((figures) => figures.map((metric) => (isOfProcess(metric.name) ? { ...metric, aggregator: 'first' } : metric))),
@@ -191,7 +191,7 @@ export class Metrics {
     const outcome = authenticationOutcomes[id];
     if (outcome !== undefined) this.#metrics.authentications.inc({ outcome, method });
     const transfer = sftpTransfers[id];
-    // An upload with a temporary name has two events. It was counted at the first.
+    // An upload with a temporary name has two events. The upload is counted at the first event.
     if (!transfer || (id === String(eventIds.sftpFileUploaded) && data.uploaded_as !== undefined)) return;
     const { direction, bytes } = transfer;
     this.#metrics.sftpTransfers.inc({ service: component.uuid, direction, outcome: transfer.outcome });

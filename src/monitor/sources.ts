@@ -8,7 +8,7 @@ export interface MonitorSources {
   /** Returns when the certificates in use expire, for services with TLS. */
   certificates(): { service: string; daysLeft: number }[];
   handlers(): Promise<HandlerFigures[]>;
-  /** Returns the states of expectations; an empty list unless this process is the one that reports on expectations. */
+  /** Returns the states of expectations; an empty list if another process reports on expectations. */
   expectations(): { expectation: string; state: string; overdueS: number }[];
   /** Returns the number of URLs that are suspended now, by the method or handler to which they belong. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
@@ -53,7 +53,7 @@ export interface ServiceFigures extends ServiceTraffic {
 /** Figures about one event handler. */
 export interface HandlerFigures {
   handler: string;
-  /** Whether the handler delivers events: on this node, or on another one that has the lease for it. */
+  /** Whether the handler delivers events, on this node or on another node that has the handler's lease. */
   isRunning: boolean;
   /** Whether an administrator paused the handler. */
   isPaused: boolean;

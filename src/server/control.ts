@@ -140,7 +140,7 @@ function shownUpload({ id, path, origin, offsetBytes, lengthBytes, expiresMs }: 
 }
 
 function trashCollection(files: FilesEnvironment, context: EventContext): Collection {
-  /** Finds those of the given items that are still in the trash. */
+  /** Finds the given items that are still in the trash. */
   const find = async (items: readonly Item[]) => {
     const wanted = new Set(items.map(({ handle }) => handle));
     return (await listAllTrash(files)).filter((item) => wanted.has(item.trashed.id));

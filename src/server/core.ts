@@ -253,7 +253,7 @@ export class Core {
     this.journal.flushNow();
   }
 
-  /** Stops all parts. @param timeoutMs longest time to wait for running deliveries @returns whether all of them ended in time */
+  /** Stops all parts. @param timeoutMs longest time to wait for running deliveries @returns whether all deliveries ended in time */
   async close(timeoutMs: number): Promise<boolean> {
     await this.files.held.stop();
     for (const upkeep of this.#upkeeps) await upkeep.stop();

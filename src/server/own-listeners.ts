@@ -98,7 +98,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
 async function makeSshService(dependencies: ListenerDependencies, setup: ServiceSetup): Promise<SshService> {
   const { uuid, parts } = setup;
   const options = parts.config.services[uuid] as SshServiceOptions;
-  // Loaded on demand, because a server without SSH starts faster without it.
+  // Loaded on demand, so that a server without SSH starts faster.
   const { loadHostKeys } = await import('../ssh/host-keys.ts');
   return {
     ...commonParts(dependencies, setup, options),
@@ -188,8 +188,8 @@ export class OwnListeners {
           if (ssh) sshServices.set(uuid, ssh);
           continue;
         }
-        // If the address of a service changes, the old listener stays until the new one listens. If the new one cannot listen, the old one
-        // stays.
+        // If the address of a service changes, the new listener must listen before the old listener ends. If the new listener cannot listen,
+        // the old listener stays.
         await this.#start(uuid, parts, `${uuid}/next`);
         added.push(uuid);
       }
@@ -376,7 +376,7 @@ export class OwnListeners {
   async #makeServer(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<HttpServer | SshServer> {
     if (parts.config.services[uuid]?.type !== 'ssh')
       return new HttpServer(makeHttpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
-    // Loaded on demand, because a server without SSH starts faster without it.
+    // Loaded on demand, so that a server without SSH starts faster.
     const { SshServer } = await import('../ssh/listener.ts');
     return new SshServer(await makeSshService(this.#dependencies, this.#setup(uuid, parts, sessions)));
   }

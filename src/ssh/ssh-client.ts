@@ -67,7 +67,7 @@ interface Dependencies {
   accountInForce: () => Account | undefined;
 }
 
-/** Creates the client that has logged in on a connection. @param accountAtLogin its account at the time of the login */
+/** Creates the client that has logged in on a connection. @param accountAtLogin the client's account at the time of the login */
 export function makeClient(
   connection: ConnectionOrigin,
   accountAtLogin: Account,

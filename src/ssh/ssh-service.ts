@@ -48,7 +48,7 @@ export interface SshObserver {
 
 /**
  * One SSH service, shared by its connections. A reload replaces the whole object. Existing connections keep the old object, but use the
- * accounts, rights and options of the new one.
+ * accounts, rights and options of the new object.
  */
 export interface SshService {
   readonly uuid: string;

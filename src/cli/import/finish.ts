@@ -19,7 +19,7 @@ const maxAccountsOfConfig = 1000;
 export interface Finished {
   /** The configuration. */
   config: string;
-  /** The accounts as JSON, which is read 20 times as fast as YAML. Undefined if the configuration contains them. */
+  /** The accounts as JSON, which is read 20 times as fast as YAML. Undefined if the configuration contains the accounts. */
   accountsFile: string | undefined;
   /** The cases for `svc test`. */
   cases: string;
@@ -176,7 +176,7 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
 ];
 
 /**
- * Creates test cases for the account's rights on the old server. They must pass with the new configuration, also after later changes to it.
+ * Creates test cases for the account's rights on the old server. The new configuration must pass them, also after later changes.
  */
 function accountCases(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;

@@ -2,8 +2,8 @@ import { type Draft, type DraftAccount, disable, draftAccount, fullControl } fro
 import type { UnixAccount } from './unix-accounts.ts';
 
 /**
- * The permissions that FTP commands can use. STOR and STOU list both `allow-write` and `allow-create-file`; each importer grants only one
- * of them, depending on whether the old server let the account overwrite files.
+ * The permissions that FTP commands can use. STOR and STOU list both `allow-write` and `allow-create-file`. An importer grants only one of
+ * these two. Which one depends on whether the old server let the account overwrite files.
  */
 const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   RETR: ['allow-read'],

@@ -148,8 +148,8 @@ function setAddresses(
 }
 
 /**
- * Finds the keys that no account gets: keys in a file of RevokedKeys, and keys of a type that one of the old server's lists does not
- * accept. If a file of RevokedKeys cannot be read, no account gets any key.
+ * Finds the keys that no account gets. These are keys in a file of RevokedKeys, and keys whose type a list of the old server
+ * (PubkeyAcceptedAlgorithms) does not accept. If a file of RevokedKeys cannot be read, no account gets any key.
  *
  * @returns a function that returns whether a key is accepted
  */

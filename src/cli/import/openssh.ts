@@ -339,7 +339,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
       'Set required_credentials of its group, and enable the account.',
       place,
     );
-  // svc has one requirement for all addresses. If the old server had different ones, the strictest is used.
+  // svc has one requirement for all addresses. If the old server had several requirements, the strictest is used.
   else if (possible.has('both') && (possible.size === 1 || sometimes.length > 0)) account.requires = 'both';
   else if (possible.has('ssh-key') && possible.has('password') && sometimes.length === 0) account.requires = 'any';
   else account.requires = possible.has('ssh-key') ? 'ssh-key' : 'password';

@@ -31,7 +31,7 @@ interface Entry {
 
 const maxDepth = 32;
 
-/** Directives without a counterpart in svc, for FTP, logs and the process. Ignoring them removes no restriction. */
+/** Directives without a counterpart in svc. They concern FTP, logs and the process. Ignoring them removes no restriction. */
 const withoutCounterpart =
   /^(?:access\w*|allowforeignaddress|allowlogsymlinks|allowretrieverestart|allowstorerestart|auth(?:aliasonly|groupfile|order|pam\w*|userfile)|ban\w*|commandbuffersize|controls\w*|createhome|debuglevel|default(?:address|chdir|server|transfermode)|deferwelcome|delay\w*|deleteabortedstores|displaychdir|displayquit|extendedlog|group|groupowner|hidden\w*|identlookups|include|langdefault|langengine|listoptions|loadmodule|logformat|masqueradeaddress|maxinstances|moduleControls\w*|modulepath|multilinerfc2228|passiveports|persistentpasswd|pidfile|port|quotaengine|rewrite\w*|rlimit\w*|rootrevoke|scoreboardfile|serveradmin|serverident|servername|servertype|setenv|sftp(?:acceptenv|ciphers|clientalive|clientmatch|compression|digests|engine|extensions|keyexchanges|log|options|passphraseprovider|rekey|traffic\w*)|showsymlinks|socketbindtight|storeuniqueprefix|syslog\w*|systemlog|tcpnodelay|times\w*|timeout(?:linger|notransfer|session|stalled)|tls\w*|transferlog|useipv6|useencoding|user|userowner|usesendfile|usereversedns|useutf8|wtmplog)$/i;
 

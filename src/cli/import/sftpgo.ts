@@ -15,7 +15,7 @@ import {
 
 type Members = Record<string, unknown>;
 
-/** The permissions of SFTPGo, each with those permissions of svc that come closest without granting more. */
+/** The permissions of SFTPGo, each with the permissions of svc that come closest without granting more. */
 const rights: Readonly<Record<string, readonly string[]>> = {
   '*': [fullControl],
   list: ['allow-list'],
@@ -39,7 +39,7 @@ function mapPermissions(given: readonly string[]): string[] {
   if (has('*')) return [fullControl];
   const granted = given.flatMap((name) => ownMember(rights, name) ?? []);
   if (has('upload')) granted.push(has('overwrite') ? 'allow-write' : 'allow-create-file');
-  // Two permissions of SFTPGo correspond to one of svc, which is granted only to users who had both.
+  // Each of these pairs of SFTPGo permissions corresponds to one permission of svc. Only users who have both get that permission.
   if (has('chmod') && has('chtimes')) granted.push('allow-set-attributes');
   if (has('rename_files') && has('rename_dirs')) granted.push('allow-rename');
   return [...new Set(granted)];
@@ -230,7 +230,7 @@ function addUser(reader: Reader, user: Members): void {
   for (const [holds, what, instead] of loose) if (holds) tell(what, instead);
 }
 
-/** Returns the limit that SFTPGo applies: the user's limit, even if it is larger, or else the limit of the group. 0 means no limit. */
+/** Returns the limit that SFTPGo applies: the user's own limit or, if the user has none, the limit of the group. 0 means no limit. */
 function smallest(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }
@@ -241,8 +241,8 @@ function formatDay(timeMs: number): string {
 }
 
 /**
- * Converts permissions of folders. In SFTPGo they apply to the content of a folder; operations on the folder itself need the permissions of
- * its parent.
+ * Converts permissions of folders. In SFTPGo, they apply to the content of a folder. Operations on the folder itself need the permissions
+ * of its parent.
  */
 function setPermissions(account: DraftAccount, given: Members, expand: (path: string) => string): void {
   const sets = Object.entries(given).map(([path, names]) => ({

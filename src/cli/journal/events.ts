@@ -120,7 +120,7 @@ async function printEvents(journal: Journal, options: EventsOptions, signal: Abo
   return exitCode.done;
 }
 
-/** Yields the events in the journal and then, with `--follow`, new ones as they are written. */
+/** Yields the events in the journal and then, with `--follow`, new events as they are written. */
 async function* follow(journal: Journal, options: EventsOptions, signal: AbortSignal): AsyncGenerator<LoggedEvent> {
   const reader = journal.openReader(({ path, offset, reason }) => complain(`${path}, byte ${offset}: ${reason}; skipped`), options);
   try {

@@ -74,7 +74,7 @@ export const receiptResult = z.strictObject({
 });
 
 /**
- * Checks that a journal or export contains an event, and that nothing before it is missing or changed.
+ * Checks that a journal or export contains an event, and that nothing before the event is missing or changed.
  * @param uuid UUID of the event, for example from the header `Event-Id` of the reply to an upload
  */
 export async function receipt(uuid: string, named: string | undefined, options: VerifyOptions): Promise<number> {
@@ -204,7 +204,8 @@ export async function showKey(options: ServiceOptions): Promise<number> {
 }
 
 /**
- * Creates the next key. The next checkpoint announces it, but is signed with the old key. Later checkpoints are signed with the new key.
+ * Creates a new key. The next checkpoint announces the new key, but is signed with the old key. Later checkpoints are signed with the new
+ * key.
  */
 export async function rotateKey(options: ServiceOptions): Promise<number> {
   const path = journalKeyPath(dirname(await findJournalFolder(options)));

@@ -121,7 +121,7 @@ function punctualityLine({ count, median, lower_quartile, upper_quartile, ninth_
   return `${count} came, median ${offsetText(median)}; ${half}; nine of ten by ${offsetText(ninth_decile)}; the latest ${offsetText(latest)}`;
 }
 
-/** Formats an offset from the due time. `-1:05:00` is an hour and five minutes before it. */
+/** Formats an offset from the due time. `-1:05:00` is an hour and five minutes before the due time. */
 function offsetText(seconds: number): string {
   const size = Math.abs(seconds);
   const two = (value: number) => String(Math.floor(value)).padStart(2, '0');

@@ -49,8 +49,8 @@ export interface JournalOptions {
 const recordFileBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the journal in `--data-folder`. Without that option it opens the journal of the configuration, or else the one in
- * `defaultDataFolder`. The caller must close it.
+ * Opens the journal in `--data-folder`. Without that option, opens the journal of the configuration. Without a configuration, opens the
+ * journal in `defaultDataFolder`. The caller must close the journal.
  *
  * @param needsHandlers whether the event handlers are needed, so that the configuration is read even with `--data-folder`
  * @throws ConfigError for an invalid configuration, ServiceError `unavailable` if its Redis cannot be reached

@@ -15,8 +15,8 @@ export interface MalformedOptions {
 class RunEnded extends Error {}
 
 /**
- * Reports each malformed line as it is read, and counts these lines. They make the run fail, unless `skipMalformed` is set. With `strict`,
- * the first one ends the run.
+ * Reports and counts malformed lines. They make the run fail, unless `skipMalformed` is set. With `strict`, the first malformed line ends
+ * the run.
  */
 export class BadLines {
   readonly #options: MalformedOptions;

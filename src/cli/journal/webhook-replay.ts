@@ -18,7 +18,7 @@ import { assertJournal, findJournal, type Journal, type JournalOptions } from '.
 import { BadLines, type MalformedOptions, ReplayReport } from './replay-report.ts';
 
 /**
- * Prints how the recorded requests differ from those that the current configuration would make. It sends nothing.
+ * Prints how the recorded requests differ from the requests that the current configuration would make. It sends nothing.
  *
  * @returns 0 if no request differs; 1 if one does, or if a line was malformed
  */

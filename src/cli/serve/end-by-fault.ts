@@ -9,8 +9,8 @@ const flushWithinMs = 1000;
  * Makes the first uncaught fault end this process with code 70. Each request catches its own faults, so after any other fault the process
  * is in an unknown state.
  *
- * @param flush saves all changes that were confirmed to clients. If it returns a promise, the process waits for it for at most
- *   `flushWithinMs`. An error that it throws is logged
+ * @param flush saves all changes that were confirmed to clients. If it returns a promise, the process waits at most `flushWithinMs`. An
+ *   error that `flush` throws is logged
  */
 export function endByFault(log: Log, flush: () => void | Promise<void>): void {
   let isEnding = false;

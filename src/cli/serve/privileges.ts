@@ -45,7 +45,7 @@ function isLoopback(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
-/** Returns the account that this process changes to; undefined if it was not started as root or stays root. */
+/** Returns the OS account to which this process changes; undefined if the process was not started as root or stays root. */
 function wantedAccount({ user, group }: Config['server']): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return undefined;
   const uid = user === '' ? 0 : systemId('/etc/passwd', user);
@@ -54,7 +54,7 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
 }
 
 /**
- * Gives the data folder to the configured account, and changes to that account permanently. Call this after all addresses are bound.
+ * Gives the data folder to the configured OS account, and changes to that account permanently. Call this after all addresses are bound.
  *
  * @throws ServiceError `unauthorized` if there is no such account or group; `unavailable` if the change fails
  */
@@ -64,7 +64,7 @@ export function dropPrivileges(server: Config['server'], dataFolderPath: string,
 }
 
 /**
- * Makes the configured account the owner of a folder and of its content.
+ * Makes the configured OS account the owner of a folder and of its content.
  *
  * @throws ServiceError `unauthorized` if there is no such account or group; `unavailable` if the owner cannot be changed
  */
@@ -72,7 +72,7 @@ export function giveFolder(server: Config['server'], path: string): void {
   withAccount(server, ({ uid, gid }) => giveTree(path, uid, gid));
 }
 
-/** Changes to the configured account permanently. */
+/** Changes to the configured OS account permanently. */
 function becomeAccount(server: Config['server'], log: Log): void {
   withAccount(server, ({ uid, gid }) => {
     const { user, group } = server;

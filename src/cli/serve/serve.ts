@@ -133,7 +133,7 @@ function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: Se
   return {
     files: { type: 'http', name: 'Files', address, port },
     ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOption(ssh) } }),
-    // `address` does not apply to the console. It stays on loopback, because its login link uses plain HTTP.
+    // `address` does not apply to the console. The console stays on loopback, because its login link uses plain HTTP.
     ...(console !== undefined && {
       console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOption(console) },
     }),

@@ -32,7 +32,7 @@ export async function importHostKeys(files: readonly string[], options: ServiceO
     const imported = !existsSync(path);
     if (imported) {
       await writeFileAtomically(path, key.text, { mode: 0o600 });
-      // The service runs as the owner of its data folder, so that account must own the key.
+      // The service runs as the owner of its data folder, so this owner must also own the key.
       const { uid, gid } = statSync(folder);
       if (process.getuid?.() === 0) chownSync(path, uid, gid);
     }

@@ -144,7 +144,7 @@ export class HttpServer {
     if (options.type === 'https') readTlsContext(options, this.#service.clock.nowMs());
   }
 
-  /** Applies new options; requests under way keep the old ones. */
+  /** Applies new options. Requests under way keep the old options. */
   replace(service: HttpService): void {
     const context = this.#tlsContext && nextTlsContext(this.#service.options, service.options, this.#tlsContext, service.clock.nowMs());
     this.#service = service;
@@ -208,7 +208,7 @@ export class HttpServer {
     const idleMs = this.#idleMs;
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
-    // A large upload may take any length of time. If it stalls, the idle timeout ends it.
+    // A large upload may take any length of time. If the upload stalls, the idle timeout ends it.
     server.requestTimeout = 0;
     server.keepAliveTimeout = idleMs;
     server.setTimeout(idleMs);

@@ -61,7 +61,7 @@ function folderModel({ path, files, service }: Exchange, flash: FolderModel['fla
   };
 }
 
-/** Renders the page of a folder to which the account can upload, but which it cannot list. */
+/** Renders the page of a folder for an account that may upload files, but may not list the folder. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
   const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}${context.account?.isInspected && ' inspected'}" data-taken="${model.onNameTaken}">
@@ -151,7 +151,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
 /** A search that the client requested. */
 export interface AskedSearch {
   text: string;
-  /** Whether the search covers all files of the account, not only those of the folder. */
+  /** Whether the search covers all files of the account, not only the files of the folder. */
   isEverywhere: boolean;
   /** The folder in which the search starts. */
   top: VirtualPath;
@@ -159,7 +159,7 @@ export interface AskedSearch {
 
 /**
  * Answers GET of a search below a folder. The reply is a page that grows during the search. If a script sent the request, the page has no
- * results, because the script requests them separately as lines of JSON.
+ * results, because the script requests the results separately as lines of JSON.
  */
 export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Promise<Response> {
   const { path } = exchange;

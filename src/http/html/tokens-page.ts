@@ -181,7 +181,7 @@ function tokenName(context: PageContext, token: Grant): Html {
   return html`${bdi(labelOf(context, token))} <span class="hint">${pathsCell(context, token)}</span>`;
 }
 
-/** Lifetimes in days. The form offers the account's maximum, and those of this list that are shorter than the maximum. */
+/** Lifetimes in days. The form offers the account's maximum, and the lifetimes in this list that are shorter than the maximum. */
 const offeredDays = [1, 7, 30, 90, 365];
 
 /** The permissions, in the order in which the form offers them. The user chooses each one separately. */
@@ -209,7 +209,7 @@ function rightsText({ language }: Pick<PageContext, 'language'>, keywords: reado
   return keywords.map((keyword) => (keyword in rightTexts ? language.text(rightTexts[keyword as Right]) : keyword)).join(', ');
 }
 
-/** Renders the form for a new token. The user must choose its rights: only to read, all rights of the account, or some of them. */
+/** Renders the form for a new token. The user must choose the token's rights: only reading, all rights of the account, or some of these. */
 function tokenForm(exchange: Exchange, { language }: PageContext, account: Account, fields?: URLSearchParams): Html {
   const typed = (name: string) => new Html(escapeFormValue(fields?.get(name) ?? ''));
   const chosen = (name: string, value: string) => fields?.getAll(name).includes(value) === true && html` checked`;

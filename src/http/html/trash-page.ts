@@ -75,7 +75,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** Runs an action on each item. If it fails for some items, a page shows why, and asks for new names if names are taken or invalid. */
+/** Runs an action on each item. A page shows the failures, and asks for another name if a name is taken or invalid. */
 async function forEach(
   exchange: Exchange,
   ids: readonly string[],

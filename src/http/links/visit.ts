@@ -34,7 +34,7 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
 };
 
 /**
- * Looks up the current state of the creator's account, and limits its rights to those of the link. Sets `exchange.client`.
+ * Looks up the current state of the creator's account, and limits the account's rights to the rights of the link. Sets `exchange.client`.
  *
  * @throws ServiceError `gone` for a link that has ended, `unavailable` while the account cannot be looked up
  */
@@ -80,7 +80,7 @@ async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   throw noLink();
 }
 
-/** Limits concurrent archives and digests: anybody with a link can request them, and their cost grows with the size of the files. */
+/** Limits concurrent archives and digests, whose cost grows with the size of the files. Anybody with a link can request them. */
 const turns = new FairQueue({ concurrency: 2, maxWaitingPerParty: 8, maxWaiting: 100 });
 
 function noLink(): ServiceError {

@@ -85,8 +85,8 @@ export function endReply(exchange: Exchange, body: Buffer | string): Promise<boo
 }
 
 /**
- * Does the same as `endReply` for an HTTP/2 stream. When Node.js sends the last frame of a stream, it closes the stream, and reports an
- * `end` that is still pending as failed. So this function ends the stream only once the kernel has accepted the body.
+ * Does the same as `endReply` for an HTTP/2 stream. When Node.js sends the last frame, it closes the stream, and an `end` that is still
+ * pending fails. So this function ends the stream only once the kernel has accepted the body.
  */
 function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -62,7 +62,7 @@ export function headerLines(requestId: string | undefined, base: ReplyHeaders, h
   return lines;
 }
 
-/** Merges headers. Those of `stronger` override those of `weaker`; case is ignored in names. */
+/** Merges headers. The headers in `stronger` override headers of the same names in `weaker`. The case of names is ignored. */
 export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
   const merged: ReplyHeaders = {};
   for (const name in weaker) if (!hasHeader(stronger, name.toLowerCase())) merged[name] = weaker[name];

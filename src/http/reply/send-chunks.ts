@@ -31,7 +31,7 @@ export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]
   };
 }
 
-/** Compresses chunks as they arrive, and does not delay the first one. If `chunks` throws, this generator throws the same error. */
+/** Compresses chunks as they arrive, and does not delay the first chunk. If `chunks` throws, this generator throws the same error. */
 async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level });
   gzip.write(first);

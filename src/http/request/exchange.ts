@@ -72,7 +72,7 @@ export interface HttpService {
   readonly log: Log;
   /** URI of `server.security_contact`; empty if there is none. */
   readonly securityContact: string;
-  /** Headers of every reply: `server` and the configured ones. */
+  /** Headers of every reply: `server` and the configured headers. */
   readonly baseHeaders: ReplyHeaders;
   /** Called for every finished request, for metrics and the log. */
   readonly observe: RequestObserver | undefined;
@@ -106,7 +106,7 @@ export class Exchange {
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
   /**
-   * @param current returns the current service. The request keeps the service with which it began, and uses a later one only to check
+   * @param current returns the current service. The request keeps the service with which it began, and uses a later service only to check
    * whether an account is still valid
    * @param onFault handles faults in functions that `catching` wraps; must not throw
    */
@@ -150,7 +150,7 @@ export class Exchange {
     return this.target.path;
   }
 
-  /** The files of the client, once it is authenticated. */
+  /** The files of the authenticated client. */
   get files(): AccountFiles {
     return signedIn(this).files;
   }
@@ -190,7 +190,7 @@ export class Exchange {
     return catching(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
-  /** Returns the account of an identity in the current configuration; undefined if it is not valid any more. */
+  /** Returns the account of an identity in the current configuration; undefined if the identity is not valid any more. */
   inForce(identity: Identity): Account | undefined {
     return this.#current().chain.inForce(identity, this.peer.address);
   }

@@ -29,7 +29,7 @@ export function redirectFolder(path: VirtualPath, error: unknown): unknown {
   return isServiceError(error, 'is-folder') ? new FolderRedirect(path) : error;
 }
 
-/** The URL of a member. `isFolder` is true if it ends in `/`. */
+/** The URL of a member. `isFolder` is true if the URL ends in `/`. */
 export type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFolder'>;
 
 /**

@@ -10,7 +10,7 @@ interface ServiceRequest {
   readonly service: { readonly options: { readonly accepted_origins: readonly string[] }; readonly proxies: ForwardedTrust };
 }
 
-/** Returns the requested hosts (`name` or `name:port`): the host of the request and, behind a trusted proxy, also the forwarded one. */
+/** Returns the requested hosts (`name` or `name:port`): the host of the request and, behind a trusted proxy, also the forwarded host. */
 function requestedHosts(exchange: ServiceRequest): string[] {
   const hosts: (string | undefined)[] = [exchange.host];
   if (isForwarded(exchange.incoming, exchange.service.proxies)) {

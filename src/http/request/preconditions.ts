@@ -15,8 +15,8 @@ export function isConditional({ incoming: { headers } }: Exchange): boolean {
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
 /**
- * Conditions whose result reveals whether the member exists. `If` is not one of them: clients must send lock tokens in it, and a hidden
- * member counts as absent when `If` is evaluated.
+ * Conditions whose result reveals whether the member exists. `If` is missing here, because clients must send lock tokens in `If`. When `If`
+ * is evaluated, a hidden member counts as absent.
  */
 const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 

@@ -19,7 +19,7 @@ const lingerMs = 2000;
 
 /**
  * Handles an unread request body before the reply. A small body is read and dropped. After a body that is or may be large, the connection
- * is closed, but only once the client has had time to read the reply: an immediate close would lose the reply (RFC 9112 §9.6).
+ * is closed. The client first gets time to read the reply, because an immediate close would lose the reply (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;

@@ -148,7 +148,7 @@ export function targetPath(folder: VirtualPath, target: string): VirtualPath {
 }
 
 /**
- * Returns the path of a member that was selected in a listing. Unlike the name in a command, its name may contain `\`.
+ * Returns the path of a member that was selected in a listing. Unlike a name in a command, this name may contain `\`.
  *
  * @throws ServiceError `name-invalid` or `name-reserved`
  */
@@ -179,7 +179,7 @@ export function itemId(target: RequestTarget): string {
 
 /**
  * Returns the value of a `server-path` header (docs/spec/http.md#server-path), which is the path in UTF-8 with one character per byte.
- * Headers cannot contain control characters or a final space. If the path has any of them, they and `%` are percent-encoded.
+ * Headers cannot contain control characters or a final space. If the path has such characters, these and `%` are percent-encoded.
  */
 export function serverPathValue(path: VirtualPath): string {
   if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;

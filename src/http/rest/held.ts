@@ -35,13 +35,13 @@ export function heldReply({ visit }: Exchange, { id, path }: HeldResult, headers
   return jsonReply(202, { results: [{ target: path, held: id }] }, { ...headers, location: heldUrl(id), 'cache-control': 'no-store' });
 }
 
-/** Returns the account's own held uploads. For a token it returns only those that the token can reach. */
+/** Returns the account's own held uploads. For a token, returns only the uploads that the token can reach. */
 export async function ownHeld(exchange: Exchange): Promise<HeldUpload[]> {
   const { account, files } = signedIn(exchange);
   return (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
 }
 
-/** Returns whether the client can reach a path. A client with a token or link reaches only some of the account's paths. */
+/** Returns whether the client can reach a path. A token or link can limit the client to some of the account's paths. */
 export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   const { account, files } = signedIn(exchange);
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');

@@ -109,7 +109,7 @@ export interface MemberResult {
   /** Undefined if the action succeeded. */
   problem: Problem | undefined;
   status: number;
-  /** The held upload, if an inspection holds the file. That is not a problem. */
+  /** The held upload, if an inspection holds the file. This does not count as a problem. */
   held?: HeldResult | undefined;
   /** The file that a visitor uploaded. */
   dropped?: DroppedFile | undefined;

@@ -128,7 +128,7 @@ export const redirectPostOfFolder: HttpMiddleware = ({ env: { method, target, cl
   return next();
 };
 
-/** One command of a request. If the command has a single target, `targets` contains only that one. */
+/** One command of a request. `targets` is a list even if the request names a single target. */
 interface FolderCommand {
   command: string;
   targets: string[];

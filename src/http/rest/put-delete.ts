@@ -88,7 +88,7 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
 
 /**
  * Answers PUT of a file with 201, for a new file and for a replaced one (docs/spec/files.md#uploads). A refusal is sent before the body is
- * read. The old file stays until the new one is complete and verified.
+ * read. The old file stays until the new file is complete and verified.
  */
 export async function putFile(exchange: Exchange): Promise<Response> {
   const { path, service, files } = exchange;

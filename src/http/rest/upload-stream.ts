@@ -5,7 +5,7 @@ import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { listenToBody } from '../request/request-body.ts';
 
-/** Maximum number of bytes in memory for one body: the bytes that are being written, and those received meanwhile. */
+/** Maximum number of bytes in memory for one body: the bytes that are being written, and the bytes received during this write. */
 const heldBytes = 2 * 1024 * 1024;
 
 /** Maximum number of bytes in memory for all bodies together. If there are many bodies, each one gets an equal share. */

@@ -8,7 +8,7 @@ import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
-/** `ServerResponse` uses this method for its own interim replies (100, 102, 103). Node.js 20 has no public method for other ones. */
+/** `ServerResponse` uses this method for its own interim replies (100, 102, 103). Node.js 20 has no public method for a 104. */
 interface RawReply {
   _writeRaw(text: string, encoding: 'latin1'): void;
 }

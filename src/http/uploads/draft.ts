@@ -34,7 +34,7 @@ import {
 
 /**
  * Returns whether a PUT begins a resumable upload. A PUT with the whole content does so only if the client names a version of the draft
- * (`interopVersion`): other clients cannot resume an upload.
+ * (`interopVersion`), because other clients cannot resume an upload.
  */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
@@ -147,15 +147,15 @@ function toldAgain({ visit }: Exchange, headers: ReplyHeaders): ReplyHeaders {
   return visit ? headers : { held: headers.held };
 }
 
-/** Handles DELETE of an upload: cancels the upload. If it has already finished, removes its record. */
+/** Handles DELETE of an upload. Cancels the upload or, if the upload has finished, removes its record. */
 export async function cancelUpload(exchange: Exchange): Promise<Response> {
   await cancel(exchange);
   return respond(exchange, { status: 204 });
 }
 
-/** Cancels the upload that the URL names. If it has already finished, removes its record. */
+/** Cancels the upload that the URL names or, if the upload has finished, removes its record. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  // Newer requests have to wait for this request. If they could end it, the client would not learn that the upload was cancelled.
+  // Newer requests have to wait for this request. If they ended this request, the client would not learn that the upload was cancelled.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'The client cancelled the upload.'), 'cancelled');

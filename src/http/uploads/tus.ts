@@ -194,7 +194,7 @@ export const showTusUpload = tus(async (exchange: Exchange) => {
   return respond(exchange, { status: 200, headers });
 });
 
-/** Handles DELETE with tus: cancels the upload. If it has already finished, removes its record. */
+/** Handles DELETE with tus. Cancels the upload or, if the upload has finished, removes its record. */
 export const endTusUpload = tus(async (exchange: Exchange) => {
   await cancel(exchange);
   return respond(exchange, { status: 204 });

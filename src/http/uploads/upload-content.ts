@@ -32,7 +32,7 @@ interface ContentRequest {
 
 /**
  * Appends the content of a request to an upload. If the client disconnects, another request can continue after the content received so far.
- * If the request has a digest, its content is not kept. If the client does not know the URL of the upload, any fault ends the upload.
+ * If the interrupted request has a digest, its content is discarded. Any fault ends the upload if the client does not know its URL.
  *
  * @throws ServiceError; in this case the upload has ended, or was released for another request
  */

@@ -46,7 +46,7 @@ function checkedPath(text: string): VirtualPath {
 // The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload). tus 1.0.0 has some of them, too. A malformed value
 // is treated as absent, as the draft requires.
 
-/** The supported versions of the draft: two that tus-js-client offers, and the current ones as of July 2026. */
+/** The supported versions of the draft. tus-js-client offers 5 and 6. The current versions, as of July 2026, are 8 and 9. */
 const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
 /** Returns the draft version that the client uses; undefined if it is not supported. */
@@ -100,7 +100,7 @@ export function requestedUploadId({ target }: Exchange): string {
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
-/** Headers of the request that begins an upload. They are needed when the upload ends: conditions, and digests of the whole content. */
+/** Headers with conditions and digests, in the request that begins an upload. They are needed when the upload ends. */
 const keptHeaders = [
   'if',
   'if-match',
@@ -116,7 +116,7 @@ const keptHeaders = [
  * Reads a request that begins an upload.
  *
  * @param notes further values that the protocol needs later
- * @param metadataValue upload metadata from another place, such as `Upload-Metadata`; used only if its own header is missing
+ * @param metadataValue upload metadata from another place, such as `Upload-Metadata`; used only if the metadata header is missing
  * @throws ServiceError `bad-request`, `metadata-invalid`
  */
 export async function uploadOrder(

@@ -165,7 +165,7 @@ function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFold
 const lockingAgents =
   /^WebDAV(?:FS|Lib)\/|^Microsoft-WebDAV-MiniRedir\/|^Microsoft Office\b|^Microsoft Data Access Internet Publishing Provider\b|\b(?:ms-office|MSOffice)\b/i;
 
-/** Returns whether a client gets the replies of a class 2 server: the client matches `lockingAgents`, and `webdav_compatibility` is on. */
+/** Returns whether a client gets the replies of a class 2 server (RFC 4918 §18.2). Only `lockingAgents` get them. */
 export function isClassTwo(exchange: Exchange): boolean {
   return exchange.service.options.webdav_compatibility && lockingAgents.test(header(exchange, 'user-agent') ?? '');
 }

@@ -67,7 +67,7 @@ export class Installation {
 
   /** Reports the current state of this node to the others. Never throws, because the report is repeated soon. */
   tell(): Promise<void> {
-    // A report that is being sent can be outdated already, so another one follows it.
+    // A report that is being sent can be outdated already, so another report follows.
     this.#next ??= this.#telling.then(() => {
       this.#next = undefined;
       this.#telling = this.#tell();
@@ -76,7 +76,7 @@ export class Installation {
     return this.#next;
   }
 
-  /** Ends the reports, so that the other nodes no longer see this one. */
+  /** Ends the reports, so that the other nodes no longer see this node. */
   async end(): Promise<void> {
     this.#timer?.cancel();
     this.#link?.questions.end();

@@ -18,7 +18,7 @@ export interface ToldNode {
 export class NodeBoard {
   readonly #texts: NodeTexts;
   readonly #log: Log;
-  /** Nodes whose last report could not be read. That is logged once for each of them. */
+  /** Nodes whose last report could not be read. The log names each of these nodes once. */
   #bad = new Set<string>();
 
   constructor(texts: NodeTexts, log: Log) {
@@ -53,7 +53,7 @@ export class NodeBoard {
     return nodes;
   }
 
-  /** Tells the other nodes that this one has ended. @throws ServiceError `unavailable` */
+  /** Tells the other nodes that this node has ended. @throws ServiceError `unavailable` */
   leave(uuid: string): Promise<void> {
     return this.#texts.leave(uuid);
   }

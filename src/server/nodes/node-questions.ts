@@ -17,7 +17,7 @@ import {
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
-/** Maximum number of questions that a node answers at the same time. Further ones wait. */
+/** Maximum number of questions that a node answers at the same time. Further questions wait. */
 const maxAtOnce = 10;
 
 /** Maximum number of unreadable messages that one check for questions skips, and that one call of `ask` skips while it waits for answers. */
@@ -32,7 +32,7 @@ export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extra
 /** Answers a question of another node. @throws ServiceError, which is sent back as the answer */
 export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
-/** Questions between nodes. Each question is taken from Redis only once. If a node does not take a question in time, it expires. */
+/** Questions between nodes. Each question is taken from Redis only once. A question that a node does not take in time expires. */
 export class NodeQuestions {
   readonly #texts: NodeTexts;
   readonly #clock: Clock;

@@ -38,7 +38,7 @@ export class Peer {
     });
   }
 
-  /** Asks the other process a question. @throws the error that it reports; `unavailable` if it ends or its reply is malformed */
+  /** Asks the other process a question. @throws the reported error; `unavailable` if that process ends or its reply is malformed */
   ask<T>(name: string, value?: unknown, form: z.ZodType<T> = z.custom<T>()): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);

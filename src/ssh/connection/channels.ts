@@ -120,7 +120,7 @@ function quiet(channel: Server.Channel): Server.Channel {
 
 const hashes: Readonly<Record<string, string>> = { md5sum: 'md5', sha1sum: 'sha1', sha256sum: 'sha256' };
 
-/** The command with which rclone detects the shell. The answer is the one that a Unix shell would give. */
+/** The command with which rclone detects the shell. A Unix shell would give the same answer. */
 const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
 const shellAnswer = '%ComSpec%\n';
 

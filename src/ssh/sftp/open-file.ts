@@ -17,7 +17,7 @@ const maxBytesAtOnce = 256 * 1024;
 /**
  * Reads into the targets, in order.
  *
- * @returns the number of bytes read; it may be less than the targets hold, even before the end of the file
+ * @returns the number of bytes read. This can be less than the targets hold, even before the end of the file
  */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
 
@@ -151,7 +151,7 @@ export class OpenFile extends ReadHandle implements OpenHandle {
 
 /**
  * Maximum size of a reply with names, in bytes. Clients must accept packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3), and some
- * accept no larger ones.
+ * accept no larger packets.
  */
 const maxReplyBytes = 32_000;
 

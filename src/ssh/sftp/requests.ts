@@ -163,7 +163,7 @@ export class SftpRequests {
     }
   }
 
-  /** Executes extensions that refer to handles, and those that refer to no file at all. */
+  /** Executes extensions that refer to handles, or to no file at all. */
   async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const { ended } = this.#client;
     switch (name) {

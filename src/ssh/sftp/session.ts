@@ -63,7 +63,7 @@ function reportBadRequest({ events, context, badRequests }: SshClient, details: 
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
 }
 
-/** Reports an unreadable request. @returns the reply to it */
+/** Reports an unreadable request. @returns the reply to the request */
 function malformedReply(client: SshClient, id: number, reason: string): Buffer {
   reportBadRequest(client, reason);
   return statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`);
@@ -119,7 +119,7 @@ class SftpSession {
     };
     const stopListening = this.#client.onDrain(goOn);
     channel.on('drain', goOn);
-    // `#read` rejects with the error of the channel, which ends the session. A failed write ends it as well.
+    // An error of the channel ends the session, because `#read` rejects with the error. A failed write ends the session, too.
     channel.on('error', goOn);
     channel.on('close', goOn);
     const leave = () => this.#leaveIfIdle();
@@ -310,6 +310,6 @@ class SftpSession {
 }
 
 function requestName(request: AnsweredRequest): string {
-  // Clients can request any extension, so all unknown ones share one name.
+  // Clients can request any extension, so all unknown extensions share one name.
   return request.kind === 'extended' ? (isKnown(request.name) ? request.name : 'unknown extension') : request.kind;
 }

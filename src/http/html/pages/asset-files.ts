@@ -34,7 +34,7 @@ export class AssetFiles {
   }
 
   /**
-   * Adds scripts that import each other by name. The name of their folder changes when one of them changes.
+   * Adds scripts that import each other by name. The name of their folder changes when one of the scripts changes.
    *
    * @returns URL path of the script `first`
    */
@@ -58,8 +58,8 @@ export function webFile(name: string): string {
 export const frameStyles = { base: 'shared/page.css', controls: 'shared/controls.css', frame: 'shared/frame.css', menu: 'shared/menu.css' };
 
 /**
- * Builds the style sheet of a kind of page from the shared styles and its own. The order matters, because rules for narrow screens must
- * override earlier rules.
+ * Builds the style sheet of a kind of page from the shared styles and the given styles. The order matters, because rules for narrow screens
+ * must override earlier rules.
  *
  * @param content styles of the page content, which must come before the styles of dialogs
  * @param screens styles that must come after those of dialogs

@@ -58,5 +58,5 @@ export interface Attributes {
   times?: { accessedS: number; modifiedS: number };
 }
 
-/** A handle, which is a number that this service chose; -1 for handles of any other form. */
+/** A handle: a number that this service chose, or -1 for a handle of any other form. */
 export type Handle = number;

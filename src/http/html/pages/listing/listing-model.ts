@@ -20,7 +20,7 @@ export const rowsOfPage = 10_000;
  */
 export const longFolder = 500;
 
-/** Rows in the page of a long folder: enough to fill most windows, but few, because each row takes slow browsers some milliseconds. */
+/** Number of rows in the page of a long folder. They fill most windows. Each further row would take slow browsers some milliseconds. */
 export const firstRows = 20;
 
 /** The shown members of a sorted folder: index of the first one, and index after the last one. */

@@ -7,7 +7,7 @@ import { type FolderModel, firstRows, type ListingModel, longFolder, orderQuery,
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 
-/** The table head. Each column title is a link that sorts by that column, or reverses the order if the table is already sorted by it. */
+/** The table head. Each column title is a link that sorts by the column. For the column of the current order, it reverses the order. */
 function listingHead(context: PageContext, order: ListingOrder) {
   const { language } = context;
   return html`<thead role="rowgroup"><tr role="row">
@@ -30,7 +30,7 @@ function sortMenu({ language }: PageContext, order: ListingOrder) {
 <ul>${links}</ul></details></th>`;
 }
 
-/** Returns the query that sorts by a column, or reverses the order if the listing is already sorted by it. */
+/** Returns the query that sorts by a column. For the column of the current order, the query reverses the order. */
 function columnQuery(order: ListingOrder, column: ListingOrder['column']): string {
   return orderQuery({ ...order, column, direction: nextDirection(order, column) });
 }
