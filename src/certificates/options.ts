@@ -15,7 +15,7 @@ const domains = textList().transform((names, context) => {
     ...new Set(
       names.map((name) => {
         const ascii = domainToASCII(name.trim()).toLowerCase();
-        if (name.includes('*')) issue(`"${name}": a wildcard needs dns-01, which svc does not answer`);
+        if (name.includes('*')) issue(`"${name}": a wildcard needs the challenge dns-01, which svc does not support`);
         else if (/[^\p{L}\p{M}\p{N}.-]/u.test(name.trim()) || !domainName.test(ascii))
           issue(`"${name}" is not a domain such as files.example.com`);
         return ascii;

@@ -13,8 +13,8 @@ const maxAtOnce = 256;
 export type TreeState = ReadonlyMap<string, string>;
 
 /**
- * Copies a file, a symbolic link, or a folder with all its members, with times and modes. Moves need this copy between file systems, and
- * for inspections. The copy is on disk when the promise resolves. Symbolic links are copied, never followed.
+ * Copies a file, a symbolic link, or a folder with all its members, with times and modes. Used if a rename or a hard link is not possible,
+ * or if inspections need a copy. The copy is on disk when the promise resolves. Symbolic links are copied, never followed.
  *
  * @param parent opened folder that contains the source; `name` is the name of the source in it
  * @param target a free path

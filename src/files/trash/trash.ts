@@ -81,7 +81,7 @@ export async function measureSize(
 export interface KeptReplaced {
   /** Puts the file or folder into the trash. Called just before it is replaced. */
   take(): void;
-  /** Takes the file or folder out of the trash again. If it was moved there, moves it back to its place. */
+  /** Takes the file or folder out of the trash again: moves it back to its place, or removes its second hard link or copy. */
   undo(): void;
   /** Syncs the trash. Never rejects. */
   settle(durability: Durability): Promise<void>;
@@ -124,7 +124,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const undo = () => {
       try {
         if (isTaken && id !== undefined) {
-          // If the folder was moved meanwhile, inspections have judged that move without this item. So the item stays in the trash.
+          // If the parent was moved meanwhile, inspections have judged that move without this item. So the item stays in the trash.
           if (goes && isMoved()) return;
           if (goes) renameSync(folder.member(id), parent.member(name));
           else removeIfThere(folder.member(id));

@@ -121,7 +121,7 @@ export class BackedUpUploads implements UploadStore {
         await writeFileAtomically(join(this.#folder, id), JSON.stringify(backup), { mode: 0o600 });
         this.#backups.set(id, stateKey(record));
       } catch (error) {
-        this.#log.warn('an unfinished upload could not be recorded on disk; if Redis loses it, no event will say so', { reason: error });
+        this.#log.warn('an unfinished upload was not recorded on disk; if Redis loses the record, no event reports it', { reason: error });
       }
     }
     return record;
