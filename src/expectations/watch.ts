@@ -48,7 +48,7 @@ const shownMs = 31 * dayMs;
 /** The state that processes with the same expectations share. */
 export interface ExpectationStore {
   /**
-   * Records the time since which each given expectation is watched: now, unless it has a record. Removes the records of all others.
+   * Records the current time as the start of the watch of each given expectation that has no record. Removes the records of all others.
    *
    * @returns the time since which each expectation is watched (Unix time in milliseconds)
    * @throws ServiceError `unavailable`

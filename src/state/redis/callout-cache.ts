@@ -27,7 +27,7 @@ const acceptedResult = z.object({
 
 /**
  * Stores, for all nodes, which credentials the callout (the remote endpoint that checks logins) accepted. Each key is an HMAC under
- * `server.state.secret`, which is not in Redis, so somebody who can read Redis cannot test passwords against the keys. While Redis is
+ * `server.state.secret`. This secret is not in Redis, so somebody who can read Redis cannot test passwords against the keys. While Redis is
  * unreachable, each validation asks the endpoint.
  */
 export class RedisAcceptedCredentials implements AcceptedCredentials {

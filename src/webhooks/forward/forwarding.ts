@@ -163,7 +163,7 @@ export class Forwarding implements Sender {
 /** Refuses a file whose size differs from the size in its event. @throws FileChanged */
 function requireAsTold({ id, data }: ServiceEvent, { sizeBytes }: ForwardedFile): void {
   const toldBytes = Number(data.total_write ?? sizeBytes);
-  // The event of an SFTP upload counts only the bytes that were written, which may be only a part of the file.
+  // The event of an SFTP upload counts the bytes that were written. These may be only a part of the file.
   const fits = id === String(eventIds.sftpFileUploaded) ? sizeBytes >= toldBytes : sizeBytes === toldBytes;
   if (!fits) throw new FileChanged(`it has ${sizeBytes} bytes, not the ${toldBytes} that were uploaded`);
 }

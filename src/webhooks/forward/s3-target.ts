@@ -14,7 +14,10 @@ const mebibyte = 1024 * 1024;
 /** Maximum size in bytes of a file that is sent in one request. Larger files are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
-/** Size of a part in bytes, unless the file would have more than `maxParts` of them. S3 requires at least 5 MiB. */
+/**
+ * Minimum size in bytes of every part except the last one. Parts are larger if the file would otherwise have more than `maxParts` of them.
+ * S3 requires at least 5 MiB.
+ */
 const leastPartBytes = 16 * mebibyte;
 const maxParts = 10_000;
 
@@ -233,8 +236,8 @@ export class S3Target implements Target {
 }
 
 /**
- * Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name, unless
- * the name of the bucket contains a dot, because the certificate of AWS does not match such a host name.
+ * Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name, except
+ * for a bucket with a dot in its name: the certificate of AWS does not match such a host name.
  */
 function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
   if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);

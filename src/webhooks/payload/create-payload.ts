@@ -215,7 +215,7 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
 
 /**
  * Creates CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` has the same bytes
- * as the line of the journal, unless `publicEvent` changed the event.
+ * as the event's line in the journal, unless `publicEvent` changed the event.
  */
 function createCloudEventsPayload(typePrefix: string, isBatch: boolean): Payload {
   return {
