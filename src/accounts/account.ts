@@ -202,7 +202,7 @@ export class AccountError extends ServiceError {
 }
 
 /**
- * The home folder options that apply to an account: each is taken from the first holder that sets it
+ * The home folder options that apply to an account: each is taken from the first of `holders` that sets it
  * (docs/spec/authentication.md#effective-account).
  *
  * @param holders the options of the account, of its group and of `DEFAULT_GROUP`, in this order; undefined for a group that does not exist
@@ -283,7 +283,7 @@ export function effectiveAccount(
 }
 
 /**
- * The account for the holder of a token or link: its current rights, narrowed to what the token or link grants. Every protocol acts on
+ * The account for the holder of a token or link, with its current rights, narrowed to what the token or link grants. Every protocol acts on
  * behalf of such an account object, so the narrowing holds for all protocols. The holder can neither change the password nor see
  * expectations, because these concern the account as a whole.
  *

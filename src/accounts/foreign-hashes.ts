@@ -41,8 +41,8 @@ const largestArgonWork = 800 * 1024;
 const largestArgonMemory = 256 * 1024;
 
 /**
- * A hash that costs less than these values gives a warning. OWASP's cheat sheet recommends higher values. With those, the hashes that other
- * systems made by default in the last ten years would also give a warning.
+ * A hash that costs less than these values gives a warning. OWASP's cheat sheet recommends higher values, which would also give a warning
+ * for the hashes that other systems made by default in the last ten years.
  */
 const fairBcryptCost = 10;
 const fairShaRounds = 5000;

@@ -222,7 +222,7 @@ interface JudgedMove {
 }
 
 /**
- * Inspects the files of a move that is made with a copy. The move is made only if all files are accepted.
+ * Inspects the files of a move that needs a copy. The move is made only if all files are accepted.
  *
  * @param hidden name of the copy, in the folder of the target
  * @throws ServiceError `unprocessable` if inspections refuse a file, or would hold a file in a folder that is moved; also for a symbolic

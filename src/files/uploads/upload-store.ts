@@ -110,8 +110,8 @@ export interface UploadLimits {
 }
 
 /**
- * Exclusive access of one request to an upload. Only this request may change the upload. If it is suspended for too long, another request
- * takes the hold over. The suspended request notices this at its next change. From then on, it must not access the upload.
+ * Exclusive access of one request to an upload. Only this request may change the upload. If the request is suspended for too long, another
+ * request takes the hold over. The suspended request notices this at its next change. From then on, it must not access the upload.
  */
 export interface UploadHold {
   /** The current state of the upload; undefined if it does not exist. */

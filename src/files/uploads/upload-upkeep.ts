@@ -57,8 +57,8 @@ export class UploadUpkeep {
     const { isJournalled } = this.#dependencies;
     const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
-    // Each record is read again when its upload is held, because the record may have changed before. An error of one upload must not stop
-    // the others.
+    // Each record is read again after the hold on its upload was taken, because the record may have changed before. An error of one upload
+    // must not stop the others.
     const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
         // Content is not removed while events cannot be written.
