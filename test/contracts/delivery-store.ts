@@ -80,8 +80,8 @@ const row = (from: number, to: number) => Array.from({ length: to - from }, (_, 
 /**
  * The contract of a `DeliveryStore`, tested through the delivery engine.
  *
- * @param openOrSkip opens an empty store; returns undefined if it is not available here. Each call of `open`
- * stands for a new process, after the previous one
+ * @param openOrSkip prepares an empty store. Returns undefined if the store is not available here. Each call of the
+ *   returned `open` stands for the next process, after the previous one has ended
  */
 export function deliveryStoreContract(
   name: string,

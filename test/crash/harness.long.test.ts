@@ -21,7 +21,7 @@ class Promised {
   readonly uploads: string[] = [];
   /** For each overwritten file: the last answered version and the last one sent. */
   readonly versions = new Map<string, { answered: number; sent: number }>();
-  /** The last password whose change was answered, and the one being set. */
+  /** The last password whose change was answered, and the password that is being set. */
   password = 'first-password';
   nextPassword: string | undefined = undefined;
   answered = { moves: 0, passwords: 0, overwrites: 0, archives: 0 };

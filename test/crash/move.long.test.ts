@@ -66,7 +66,7 @@ test(`kill -9 in the middle of a MOVE to another disk, ${rounds} times: nothing 
     outgoing.on('error', () => {});
     outgoing.end();
     const places = [home, disk];
-    // Wait until the move has begun; some rounds wait longer.
+    // Wait until the move has begun, and then for a time that differs from round to round.
     for (let waited = 0; waited < 2000 && !places.some((place) => readdirSync(place).some((name) => name.startsWith('.'))); waited++)
       await sleep(1);
     await sleep((round * 53) % 400);

@@ -25,7 +25,7 @@ const stateIds = [
   eventIds.expectationReopened,
 ];
 
-// Due on the hour; the clock of the test begins at 22:13:20 UTC.
+// The files are due on the hour; the clock of the test begins at 22:13:20 UTC.
 const orders = expectationOptions.parse({ name: 'Orders', account: 'acme', path: '/in/*', every: '1h', grace: '10m', opens: '30m' });
 
 interface Process {

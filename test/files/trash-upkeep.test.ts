@@ -51,12 +51,12 @@ test('after a kill, a begun removal is finished with one event; unfinished delet
   const files = await withTrash(t, 'told', 'untold', 'moving', 'stays');
   const ids = Object.fromEntries((await files.files.trash.list()).map(({ path, id }) => [path, id]));
   const at = (path: string, end = '') => join(files.folder, `${ids[path]}${end}`);
-  // Killed after a removal was claimed; in one case also after the event of the removal.
+  // A process was killed after it had claimed a removal. For one of the two, it had also reported the event.
   renameSync(at('/told'), at('/told', '.age'));
   renameSync(at('/untold'), at('/untold', '.quota'));
-  // Killed between the record and the rename of a deletion.
+  // A process was killed during a deletion, between the record and the rename.
   renameSync(at('/moving'), join(files.home, 'moving'));
-  // Killed between the second name and the rename of a replacement.
+  // A process was killed during a replacement, between the second name and the rename.
   const record = JSON.parse(readFileSync(at('/stays', '.json'), 'utf8'));
   writeFileSync(at('/stays', '.json'), JSON.stringify({ ...record, isReplaced: true }));
   linkSync(at('/stays'), join(files.home, 'stays'));

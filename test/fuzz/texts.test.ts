@@ -32,7 +32,7 @@ const globPart = fc.constantFrom<GlobPart>(
 );
 const textPart = fc.constantFrom('a', 'b', 'B', 'c', '-', '.', '/', ']', '[', '\u{1f600}', 'ß', 'i', '\n');
 
-/** The simplest matcher, which tries every possibility; fine for short texts. */
+/** The simplest matcher, which tries every possibility. It is fast enough for short texts. */
 function takes(parts: readonly GlobPart[], text: readonly string[]): boolean {
   const [part, ...rest] = parts;
   if (!part) return text.length === 0;

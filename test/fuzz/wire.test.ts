@@ -30,7 +30,7 @@ const requests = [
   `LOCK /home/a HTTP/1.1\r\nHost: x\r\n${basic}\r\nTimeout: Second-5\r\n\r\n`,
 ];
 
-/** A client that leaves does so after receiving nothing for this long. */
+/** Time in milliseconds without received data, after which a client that leaves disconnects. */
 const patienceMs = 700;
 
 /** Sends bytes in pieces and reads until the client leaves, or else until the server ends the connection. */

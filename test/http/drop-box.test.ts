@@ -10,7 +10,10 @@ import { testSession } from '../support/sftp-session.ts';
 
 const { read, write, append, create, truncate, exclusive } = openFlags;
 
-/** A taken name in the drop box, whose file's size, times and mode must stay secret, and a free name of the same length. */
+/**
+ * A taken and a free name in the drop box, both of the same length.
+ * The size, times and mode of the existing file must stay secret.
+ */
 const taken = 'there';
 const free = 'blank';
 
@@ -154,7 +157,7 @@ const permissions = { general: ['allow-full-control'], rules: [{ expression: '/d
 
 type Sftp = ReturnType<typeof testSession>['client'];
 
-/** Returns the attributes of a handle for writing; times since the beginning of the test are shown as `now`. */
+/** Returns the attributes of a handle for writing. Times since the beginning of the test are shown as `now`. */
 async function fstat(sftp: Sftp, handle: Buffer): Promise<unknown> {
   const reply = await sftp.ask(packetTypes.fstat, (fields) => fields.bytes(handle));
   if (reply.kind !== 'attrs') return reply;

@@ -22,7 +22,7 @@ const scale = isFull ? 1 : 0.2;
 const goodClients = 16;
 const requestsOfOne = isFull ? 500 : 60;
 
-/** A p99 below this is determined by the machine more than by the service. */
+/** A p99 in milliseconds. Below it, the machine determines the figure more than the service does. */
 const floorMs = 250;
 
 /** Two buffers of 1 MiB for each running download, and a reserve. */

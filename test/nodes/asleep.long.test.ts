@@ -61,7 +61,7 @@ function awake({ client }: NodeProcess): Promise<void> {
 /** A way to send the rest of an upload. */
 interface Way {
   begin(node: NodeProcess, name: string, first: Buffer): Promise<string>;
-  /** @param mine the content that this node gets; some ways send the digest of it */
+  /** @param mine the content that this node gets. Some ways send its digest in a header */
   headers(offset: number, mine: Buffer): Record<string, string>;
   head: Record<string, string>;
   done: number;

@@ -40,7 +40,7 @@ test('where logrotate works as root, only root can write', (t) => {
   assert.deepEqual(stdout.trim().split('\n').slice(-3), ['/etc/svc 750 root svc', '/var/lib/svc 700 svc svc', '/var/log/svc 750 root adm']);
 });
 
-test('after a purge, no new account gets the number of the old account, and with it the remaining files', (t) => {
+test('after a purge, no new account gets the number of the old account, so none owns the remaining files', (t) => {
   const copy = unpacked(t);
   if (!copy) return;
   const elsewhere = 'mkdir /srv/files; touch /srv/files/a; chmod 600 /srv/files/a; chown -R svc /srv/files; ln -s /srv/files /var/lib/svc/';

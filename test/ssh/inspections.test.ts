@@ -228,7 +228,7 @@ test('renaming a held upload onto a taken name follows the rules for files', asy
   const [item] = await environment.held.list();
   await environment.held.release(String(item?.id), { administrator: 'olga' });
   assert.equal(readFileSync(join(home, 'd/x'), 'utf8'), 'odd');
-  // RENAME needs a free name, and so does the release.
+  // The release needs a free name, like the RENAME before it.
   assert.equal((await put(client, 'd/y.part', 'odd')).code, ok);
   assert.equal(await client.rename('d/y.part', 'd/y'), ok);
   writeFileSync(join(home, 'd/y'), 'other');

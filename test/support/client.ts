@@ -142,7 +142,7 @@ export class Client {
 }
 
 /**
- * Maximum number of characters of a reply that are searched for secrets; longer replies are files of a test. Secrets are not learned from
+ * Maximum number of characters of a reply that are searched for secrets. Longer replies are files of a test. Secrets are not learned from
  * longer request bodies.
  */
 const maxVisited = 64 * 1024;

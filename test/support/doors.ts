@@ -11,7 +11,10 @@ const tus = { 'tus-resumable': '1.0.0' };
 /** Returns the URL of a path below the home folder. */
 export const urlOf = (path: string) => `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 
-/** A door is a request that creates a name or changes a file. This is its target: a name in an existing folder (`/` or `/d`). */
+/**
+ * The target of a door: a name in an existing folder (`/` or `/d`).
+ * A door is a request that creates a name or changes a file.
+ */
 export interface DoorTarget {
   folder: string;
   name: string;

@@ -50,7 +50,7 @@ async function withConsole(build) {
   return Object.assign(peer, { consolePort });
 }
 
-/** Requests a small file repeatedly. Each request causes an event. @returns a function that stops this */
+/** Requests a small file repeatedly. Each request causes an event. @returns a function that stops the requests */
 function askAgain(server) {
   const timer = setInterval(() => {
     void fetch(`http://127.0.0.1:${server.port}/home/small`, { headers: server.headers }).then(

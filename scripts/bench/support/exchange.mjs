@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { request as requestTls } from 'node:https';
 
 /**
- * Sends a request; any certificate is accepted.
+ * Sends a request. Accepts any certificate of the server.
  *
  * @returns status and text of the reply, and the time at which it was complete (Unix time in milliseconds)
  */

@@ -38,7 +38,7 @@ export function lftp(server, command) {
 /**
  * Measures an action: its duration in seconds, and the server's CPU seconds per unit.
  *
- * @param gibibytes number of units, in general GiB; without it there is no CPU time
+ * @param gibibytes number of units, in general GiB. Without a number, the CPU time is not measured
  */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);

@@ -75,8 +75,8 @@ test('a tus upload can be created, continued and completed', async (t) => {
   assert.deepEqual(hidden(server), []);
 });
 
-// MUSTs: `X-HTTP-Method-Override`; an upload of length 0 is complete at once; `Upload-Defer-Length: 1` until the length is known, which
-// stays; creation with content has `Upload-Offset`.
+// MUSTs: `X-HTTP-Method-Override`; an upload of length 0 is complete at once; `Upload-Defer-Length: 1` until the length is known; a known
+// length stays; creation with content has `Upload-Offset`.
 test('tus supports content in the creation, empty files, a length that is sent later, and other methods sent as POST', async (t) => {
   const server = await startServer(t);
   const headers = {
@@ -139,8 +139,8 @@ test('a checksum accepts or rejects a request as a whole', async (t) => {
 
 // MUSTs: metadata is validated (Security Considerations); `Tus-Resumable` in every reply, 401 and 405 too; OPTIONS ignores it; other
 // versions get 412 with `Tus-Version`, and are not processed; a wrong offset gets 409 and changes nothing; creation gets 201 with
-// `Location`, or 413 if too long; HEAD has the metadata; `Upload-Defer-Length: 1` until the length is known, which stays;
-// `Upload-Expires` in replies to POST and to PATCH, even in 409 and 460.
+// `Location`, or 413 if too long; HEAD has the metadata; `Upload-Defer-Length: 1` until the length is known; a known length
+// stays; `Upload-Expires` in replies to POST and to PATCH, even in 409 and 460.
 test('bad requests are refused, and change nothing', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1000 } });
   const path = { 'upload-metadata': metadata({ path: '/a' }) };
