@@ -31,7 +31,7 @@ import { type KeptReplaced, whileKept } from '../trash/trash.ts';
 import { EarlySync } from './early-sync.ts';
 import { type Durability, renameMember, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
-import { freeName, type NameRules, nameTaken, renameToFree } from './new-names.ts';
+import { freeName, NameIsTaken, type NameRules, nameTaken, renameToFree } from './new-names.ts';
 import { folderMoved, lstatOrUndefined, type WriteTarget } from './opened.ts';
 import { type Finished, type FinishOptions, type KeptContent, keepOwnerAndMode, type RandomWriter, unrecorded } from './random-writer.ts';
 import type { Retention } from './retention.ts';
@@ -79,16 +79,19 @@ export class FileWriter implements RandomWriter {
     // The hidden file of an upload without content may not exist yet, so the file is created if necessary.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
+    let fd: number | undefined;
     try {
-      this.fd = openSync(
+      fd = openSync(
         target.parent.member(this.#temporaryName),
         constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT : 0) | (kept ? 0 : constants.O_EXCL),
         target.existing ? target.existing.mode & 0o777 : newMode,
       );
+      this.fd = fd;
       this.#early = new EarlySync(this.fd, clock, kept && ((sizeBytes) => this.#confirm(sizeBytes)));
       if (kept) this.#cutTo(kept.sizeBytes);
       if (target.existing) keepOwnerAndMode(this.fd, target.existing);
     } catch (error) {
+      if (fd !== undefined) closeSync(fd);
       this.#temporaries.delete(this.#temporaryRealPath);
       target.parent.close();
       throw asServiceError(error);
@@ -98,10 +101,7 @@ export class FileWriter implements RandomWriter {
   // Bytes beyond the size were never confirmed, so they are cut off. A shorter file has lost confirmed bytes, which is an error.
   #cutTo(sizeBytes: number): void {
     const stats = fstatSync(this.fd);
-    if (!stats.isFile() || stats.size < sizeBytes) {
-      closeSync(this.fd);
-      throw new ServiceError('not-found', 'The content of the upload is gone.');
-    }
+    if (!stats.isFile() || stats.size < sizeBytes) throw new ServiceError('not-found', 'The content of the upload is gone.');
     if (stats.size > sizeBytes) ftruncateSync(this.fd, sizeBytes);
     this.sizeBytes = sizeBytes;
   }
@@ -395,6 +395,3 @@ interface Put {
   isReplacement: boolean;
   kept: KeptReplaced | undefined;
 }
-
-/** Thrown if the name is taken. It ends the commit of the quota reservation, so that the bytes of the file are not counted. */
-class NameIsTaken extends Error {}

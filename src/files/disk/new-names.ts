@@ -105,3 +105,6 @@ function numbered(name: string, number: number): string {
 export function nameTaken(): ServiceError {
   return new ServiceError('name-taken', 'The name is taken, and files may only be added here.');
 }
+
+/** Thrown if the name is taken. It ends the commit of the quota reservation, so that the bytes of the file are not counted. */
+export class NameIsTaken extends Error {}

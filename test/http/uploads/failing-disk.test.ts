@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { journalFolder } from '../../../src/events/journal/file-event-log.ts';
@@ -39,6 +39,12 @@ async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t), c
     folder,
     home,
     stored: (name: string) => readFileSync(join(home, name)),
+    /** Returns the hidden files that the server has open. */
+    opened: () => {
+      const folder = `/proc/${running.child.pid}/fd`;
+      const paths = readdirSync(folder).map((fd) => (existsSync(join(folder, fd)) ? readlinkSync(join(folder, fd)) : ''));
+      return paths.filter((path) => path.includes('/.svc-'));
+    },
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
     /** @param fault lines `FUNCTION PART`, in the notation of test/support/failing-disk.cjs */
     async whileFailing<T>(fault: string, action: () => Promise<T>): Promise<T> {
@@ -77,7 +83,7 @@ const faults = {
 };
 
 test('a temporary failure of the disk ends no upload: confirmed content stays, and the client continues', async (t) => {
-  const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
+  const { client, whileFailing, stored, hidden, opened, told } = await startOnFailingDisk(t);
   for (const [index, [what, fault]] of Object.entries(faults).entries()) {
     const name = `a${index}`;
     const headers = { ...part, 'repr-digest': sha256(content) };
@@ -105,6 +111,7 @@ test('a temporary failure of the disk ends no upload: confirmed content stays, a
     const last = await client.send('PATCH', url, { headers: append(offset, true), body: content.subarray(offset) });
     assert.equal(last.status, 201, last.text);
     assert.deepEqual(stored(name), content, what);
+    assert.deepEqual(opened(), [], what);
   }
   assert.deepEqual(hidden(), []);
   const events = await told();
