@@ -265,7 +265,7 @@ export const listeningLine = z.strictObject({ listening: z.string() });
 interface MockServer {
   /** Name of the command for messages, such as `mock auth`. */
   name: string;
-  /** Port; 0 for any free one. */
+  /** Port; 0 for any free port. */
   port: number;
   /** Path of the printed URL. */
   path: string;

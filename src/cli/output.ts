@@ -2,7 +2,7 @@ import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { PromptLeft } from './prompt.ts';
 
-/** Returns whether a stream shows colours. It does if it is a terminal and `NO_COLOR` is not set (no-color.org). */
+/** Returns whether a stream shows colours: the stream must be a terminal, and `NO_COLOR` must not be set (no-color.org). */
 export function hasColour(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY === true && !process.env.NO_COLOR;
 }

@@ -217,7 +217,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--data-folder <folder>', 'data folder of the dead node (required)')
     .option('--json', 'print one JSON document')
     .addHelpText('after', forwardHelp)
-    // Commander assigns options with these names to the parent command "events", even if they follow "forward". So both are read.
+    // Commander assigns options that "events" also has to "events", even if they follow "forward". So the options of both are read.
     .action((_, command) => run(async () => (await import('./journal/forward.ts')).forwardEvents(command.optsWithGlobals())));
   registerJournal(program, run);
   registerExpectations(program, run);

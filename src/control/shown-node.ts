@@ -53,7 +53,7 @@ export const transfer = z.object({
   started: time,
 });
 
-/** Errors of one kind. Each error was an event of the group `failure`; `message` is that of the newest one. */
+/** Errors of one kind. Each error was an event of the group `failure`; `message` is that of the newest event. */
 export const failure = z.object({
   time,
   id: text,

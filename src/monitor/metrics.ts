@@ -21,7 +21,7 @@ export async function countedFigures(processes: readonly MetricFigures[]): Promi
  * Returns the figures about nodes that were started together.
  *
  * @param running number of nodes that answer requests
- * @param restarts number of nodes that replaced one which had ended
+ * @param restarts number of nodes that replaced an ended node
  */
 export function nodeFigures(running: number, restarts: number): Promise<MetricFigures> {
   const registry = new Registry();

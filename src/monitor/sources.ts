@@ -13,7 +13,7 @@ export interface MonitorSources {
   /** Returns the number of URLs that are suspended now, by the method or handler to which they belong. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;
-  /** Returns the number of held uploads by state, and the age of the oldest one in seconds. */
+  /** Returns the number of held uploads by state, and the age of the oldest held upload in seconds. */
   held(): Promise<{ held: number; inspecting: number; oldestS: number }>;
   /** Returns the hash of the current configuration. */
   configHash(): string;

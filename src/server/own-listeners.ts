@@ -158,7 +158,7 @@ export class OwnListeners {
     dependencies.grants.store.onEnded(() => void this.endOthers());
   }
 
-  /** Starts all services. @throws ServiceError `unavailable` if one cannot listen. Those that already listen then run until `stop` */
+  /** Starts all services. @throws ServiceError `unavailable` if a service cannot listen. Services that already listen run until `stop` */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { clock, tickets, renewsTickets } = this.#dependencies;

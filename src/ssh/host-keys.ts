@@ -83,7 +83,7 @@ export function readHostKey(path: string): HostKey {
   return { path, type: name, fingerprint: `SHA256:${digest}`, text: key.text };
 }
 
-/** Returns the public key that a private key in OpenSSH's format contains. @throws Error if it is damaged or has a passphrase */
+/** Returns the public key in a private key of OpenSSH's format. @throws Error if the private key is damaged or has a passphrase */
 function readPublicPart(text: string): Buffer {
   const bytes = Buffer.from(text.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   if (!bytes.subarray(0, opensshMark.length).equals(opensshMark)) throw new Error('it is damaged');
@@ -124,7 +124,7 @@ function unusable(path: string, reason: string, cause?: unknown): ServiceError {
   return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`, { cause });
 }
 
-/** Returns a private Ed25519 key in OpenSSH's format (its PROTOCOL.key). OpenSSH's programs read Ed25519 keys in no other format. */
+/** Returns a private Ed25519 key in OpenSSH's format (OpenSSH PROTOCOL.key). OpenSSH's programs read Ed25519 keys in no other format. */
 function ed25519Text(key: KeyObject): string {
   const { d = '', x = '' } = key.export({ format: 'jwk' });
   const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')];

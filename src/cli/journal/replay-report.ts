@@ -49,7 +49,7 @@ export class BadLines {
     complain(`${visible(place)}: ${visible(reason)}; skipped`);
   }
 
-  /** Waits for a run. @returns undefined if a malformed line ended it */
+  /** Waits for a run. @returns undefined if a malformed line ended the run */
   async unlessEnded<T>(run: Promise<T>): Promise<T | undefined> {
     try {
       return await run;

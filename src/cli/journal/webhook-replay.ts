@@ -20,7 +20,7 @@ import { BadLines, type MalformedOptions, ReplayReport } from './replay-report.t
 /**
  * Prints how the recorded requests differ from the requests that the current configuration would make. It sends nothing.
  *
- * @returns 0 if no request differs; 1 if one does, or if a line was malformed
+ * @returns 0 if no request differs; 1 if at least one differs, or if a line was malformed
  */
 async function diffRequests(
   journal: Journal,
@@ -129,8 +129,8 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
 }
 
 /**
- * Selects the handlers that get the events: the named ones, or all enabled ones. With `--url`, the result is one handler with this URL:
- * the named one, or a handler with default options.
+ * Selects the handlers that get the events: the named handlers, or all enabled handlers. With `--url`, the result is one handler with this
+ * URL: the named handler, or a handler with default options.
  */
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);

@@ -163,7 +163,7 @@ export async function completion(shell: Shell): Promise<number> {
   return exitCode.done;
 }
 
-/** Prints the completions of the last word, one per line with the word, a tab and its description. */
+/** Prints the completions of the last word, one per line: the completed word, a tab and a description. */
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const { candidates, files } = await completionsFor(program, words);
   const lines = candidates.map(({ word, meaning }) => `${visible(word)}\t${visible(meaning)}`);

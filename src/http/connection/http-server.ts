@@ -226,7 +226,7 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // In the middle of another reply, the client would read this reply as content of the other one.
+    // In the middle of another reply, the client would read the error reply as content of that other reply.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());

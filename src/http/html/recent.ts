@@ -43,7 +43,7 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   restored: 'changeRestored',
 };
 
-/** Renders the changes of a group, as one item that the reader can open if there are several. */
+/** Renders the changes of a group. Several changes become one item that the reader can open. */
 function groupItems(language: Language, files: AccountFiles, { changes, kind, root }: ChangeGroup): readonly Html[] {
   const items = changes.flatMap((change) => changeItem(language, files, change));
   const { path = '', destination, atMs = 0 } = changes[0] ?? {};

@@ -236,7 +236,7 @@ export interface Visit {
    * @throws ServiceError `not-found` if the path is not directly in the folder of the link
    */
   targetOf(below: VirtualPath): VirtualPath;
-  /** Converts a path in the creator's files to one relative to the file or folder that the link shows. */
+  /** Converts a path in the creator's files to a path relative to the file or folder that the link shows. */
   belowOf(path: VirtualPath): VirtualPath;
   /**
    * Waits for a turn to do expensive work, such as reading a whole tree. Only a few visitors may do such work at the same time.

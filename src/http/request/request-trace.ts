@@ -21,7 +21,7 @@ export type RequestObserver = (facts: RequestFacts, trace: RequestTrace) => void
 
 export type RequestStyle = 'rest' | 'webdav' | 'browser' | 'service';
 
-/** Returns the request ID of the headers, or a new one, and the `traceparent` if there is one. */
+/** Returns the request ID of the headers, or a new ID, and the `traceparent` if there is one. */
 export function requestTrace(headers: IncomingHttpHeaders): RequestTrace {
   const given = headers[requestIdHeader];
   const id = typeof given === 'string' && requestIdText.test(given) ? given : randomUUID();

@@ -13,7 +13,7 @@ import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonObject } from '../request/request-body.ts';
 import { itemId, linkUrlPath, reservedName } from '../request/request-target.ts';
 
-/** Answers POST of a new link (docs/spec/links.md#making-links). The reply, with status 201, is the only one that shows the link's URL. */
+/** Answers POST of a new link (docs/spec/links.md#making-links). Only this reply, with status 201, shows the link's URL. */
 async function makeLink(exchange: Exchange): Promise<Response> {
   const { account, context, files } = signedIn(exchange);
   requireLinks(signedIn(exchange).files);

@@ -136,7 +136,7 @@ interface FolderCommand {
   destination?: string;
   /** For `move` and `copy`, whether files at the destination may be replaced. */
   overwrite?: boolean;
-  /** For `move` and `copy` of a single target, its name at the destination. */
+  /** For `move` and `copy` of a single target, the target's name at the destination. */
   newName?: string | undefined;
 }
 

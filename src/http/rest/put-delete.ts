@@ -87,8 +87,8 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
 }
 
 /**
- * Answers PUT of a file with 201, for a new file and for a replaced one (docs/spec/files.md#uploads). A refusal is sent before the body is
- * read. The old file stays until the new file is complete and verified.
+ * Answers PUT of a file with 201, whether the file is new or replaces an old one (docs/spec/files.md#uploads). A refusal is sent before the
+ * body is read. The old file stays until the new file is complete and verified.
  */
 export async function putFile(exchange: Exchange): Promise<Response> {
   const { path, service, files } = exchange;
@@ -124,7 +124,7 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201, headers: mergeHeaders(own, passed) });
 }
 
-/** If a file was stored under another name than the requested one (`on_name_taken`), returns headers with the actual name. */
+/** If a file was stored under another name than the requested name (`on_name_taken`), returns headers with the actual name. */
 function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
   return stored === asked ? {} : { location: memberUrlPath(stored, false), 'server-path': serverPathValue(stored) };
 }

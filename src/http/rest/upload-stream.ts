@@ -56,8 +56,8 @@ function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
 }
 
 /**
- * Streams a request body into an upload. Each write takes all data that arrived during the previous one. If the client is faster than the
- * disk, the client has to wait.
+ * Streams a request body into an upload. Each write takes all data that arrived during the previous write. If the client is faster than
+ * the disk, the client has to wait.
  *
  * @param take called with each chunk; may throw to refuse it
  */

@@ -86,7 +86,7 @@ function combined(first: DigestVerifier | undefined, second: DigestVerifier | un
   };
 }
 
-/** Reads the whole content of an upload, to check the announced digests and to compute the requested one. */
+/** Reads the whole content of an upload, to check the announced digests and to compute the requested digest. */
 export interface WholeContent extends DigestVerifier {
   /** The SHA-256 digest of the content; undefined if it was not requested. */
   sha256(): Buffer | undefined;

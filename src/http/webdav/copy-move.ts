@@ -55,7 +55,7 @@ function readDestination(exchange: Exchange): MemberUrl {
 }
 
 /**
- * Handles COPY of a file (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8). Replies 201 for a new destination, 204 for a replaced one.
+ * Handles COPY of a file (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8). Replies 201 if the destination is new, 204 if it is replaced.
  * Folders are refused.
  */
 export async function copyMember(exchange: Exchange): Promise<Response> {

@@ -12,8 +12,8 @@ import type { ServerView } from '../monitor-sources.ts';
 import type { RequestParts } from '../parts.ts';
 
 /**
- * Maximum times, in milliseconds, that a request waits for the journal and for the sizes of files. After that, the work continues.
- * `countsAtOnce` is the maximum number of accounts whose files are added up at the same time.
+ * Maximum times, in milliseconds, that a request waits for the journal and for the sizes of files. The work then continues without the
+ * request. `countsAtOnce` is the maximum number of accounts whose files are added up at the same time.
  */
 const journalWithinMs = 1000;
 const countWithinMs = 1500;
@@ -37,8 +37,8 @@ interface Names {
 }
 
 /**
- * Lists the accounts of the configuration and of accounts files. It also lists accounts that an authentication endpoint accepted. These
- * are found in sessions and in the journal.
+ * Lists the accounts of the configuration and of accounts files. It also lists the accounts that an authentication endpoint accepted, as
+ * far as sessions and the journal name them.
  */
 export function accountSource(view: () => ServerView, logins: LastLogins, clock: Clock): AccountSource {
   let names: Names = { sources: [], sorted: [] };

@@ -95,7 +95,7 @@ export class HandlerViews {
   }
 }
 
-/** The hour is divided into parts. These are the length of a part in milliseconds, the number of parts, and the length of the hour. */
+/** The hour is divided into parts. The length of a part and of the hour is in milliseconds; `parts` is the number of parts. */
 const partMs = 300_000;
 const parts = 12;
 const hourMs = parts * partMs;

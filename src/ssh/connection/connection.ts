@@ -237,7 +237,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#socket.destroy();
   }
 
-  /** Cuts the connection if its account lost access. @returns whether it was cut */
+  /** Cuts the connection if its account lost access. @returns whether the connection was cut */
   cutUnlessInForce(): boolean {
     if (!this.isLoggedIn || this.isEnded || this.#accountInForce()) return false;
     this.cut('The account or its credential was removed, disabled or changed.');

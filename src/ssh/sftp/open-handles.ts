@@ -171,7 +171,7 @@ export class OpenHandles {
     return [...this.#kept.values()].filter(({ opened }) => concerns(request, opened.path)).map(({ opened }) => opened.lock);
   }
 
-  /** Closes a handle. @throws ServiceError `precondition-failed` if it is not open, and the errors of closing it */
+  /** Closes a handle. @throws ServiceError `precondition-failed` if the handle is not open, and the errors of its close */
   close(handle: Handle): Promise<void> {
     return this.alone([handle], () => {
       const { opened, free } = this.#find(handle);
