@@ -111,13 +111,13 @@ async function printVerboseVersion(): Promise<void> {
   } catch {
     contact = `not known: ${file} is not valid, see svc validate`;
   }
-  print(`Report weaknesses to: ${contact}`);
+  print(`Report vulnerabilities to: ${contact}`);
 }
 
 function createProgram(args: readonly string[], run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
   const program: Command = new Command('svc')
     .description('Serves files over HTTP and SFTP, asks a remote endpoint who may log in, and sends events to webhooks.')
-    .option('-V, --version', 'print the version; with --verbose also the platform and where to report weaknesses')
+    .option('-V, --version', 'print the version; with --verbose also the platform and where to report vulnerabilities')
     .addOption(new Option('--verbose').hideHelp())
     .on('option:version', () => {
       if (args.includes('--verbose')) throw new CommanderError(exitCode.done, verboseVersion, '');

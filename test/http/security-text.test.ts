@@ -40,10 +40,10 @@ test('--version --verbose shows platform and contact; a contact that is not an e
   const [version, platform, contact] = await verbose();
   assert.match(String(version), /^svc \d+\.\d+\.\d+$/);
   assert.match(String(platform), /^Node\.js [\d.]+, OpenSSL \S+, \w+ \w+$/);
-  assert.equal(contact, 'Report weaknesses to: not set (server.security_contact)');
+  assert.equal(contact, 'Report vulnerabilities to: not set (server.security_contact)');
   const write = (text: string) => writeFileSync(join(folder, 'svc.config.json'), JSON.stringify({ server: { security_contact: text } }));
   write('security@example.org');
-  assert.equal((await verbose())[2], 'Report weaknesses to: mailto:security@example.org');
+  assert.equal((await verbose())[2], 'Report vulnerabilities to: mailto:security@example.org');
   for (const text of [
     'security@example.org\nContact: mailto:x@example.net',
     'http://example.org/',
@@ -55,6 +55,6 @@ test('--version --verbose shows platform and contact; a contact that is not an e
     const { code, stderr } = await run(t, ['validate'], { cwd: folder });
     assert.equal(code, 1, text);
     assert.match(stderr, /security_contact: must be an e-mail address, or a URI of mailto:, https: or tel:/);
-    assert.match(String((await verbose())[2]), /^Report weaknesses to: not known: .* is not valid, see svc validate$/);
+    assert.match(String((await verbose())[2]), /^Report vulnerabilities to: not known: .* is not valid, see svc validate$/);
   }
 });
