@@ -106,7 +106,7 @@ test('the LDAP callout: only alice logs in; if the certificate is unknown or the
   assert.equal((await askEndpoint(strange.url, passwordOf('alice', testPassword)))[0], 503, 'the certificate is of another authority');
   const inClear = { cwd: temporaryFolder(t), env: { ...env, LDAP_URL: 'ldap://ldap.example.com' } };
   const clear = await runProgram('/usr/bin/python3', [recipe('ldap_callout.py'), '0'], inClear);
-  assert.deepEqual([clear.code, clear.output], [1, 'LDAP_URL must be ldaps://, as passwords travel there\n']);
+  assert.deepEqual([clear.code, clear.output], [1, 'LDAP_URL must begin with ldaps://, because passwords are sent there\n']);
   directory.child.kill();
   await once(directory.child, 'close');
   assert.equal((await askEndpoint(url, passwordOf('alice', testPassword)))[0], 503, 'nobody logs in while the directory is absent');

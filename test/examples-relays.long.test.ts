@@ -161,7 +161,7 @@ async function assertRelayed(t: TestContext, broker: ReturnType<typeof begin>, {
   const brokerUrl = `amqp://guest:guest@127.0.0.1:${port}/`;
   const { url, printed } = await startRelay(t, 'amqp_relay.py', [brokerUrl]);
   const event = { uuid: randomUUID(), id: '40017', data: { path: '/a' } };
-  assert.deepEqual(await send(url, [event]), [500, 'not stored: no queue is bound to svc.events for it']);
+  assert.deepEqual(await send(url, [event]), [500, 'not stored: no queue is bound to svc.events for this event']);
   const ask = async (code: string) => {
     const script = `import pika, sys, time\nchannel = pika.BlockingConnection(pika.URLParameters(sys.argv[1])).channel()\n${code}`;
     const asked = await runProgram(python, ['-c', script, brokerUrl], { cwd: folder });

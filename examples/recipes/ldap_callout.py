@@ -10,7 +10,7 @@ from ldap3.utils.dn import escape_rdn
 URL, DN = urllib.parse.urlsplit(os.environ["LDAP_URL"]), os.environ["LDAP_DN"]
 MAX_BODY = 64 * 1024
 if URL.scheme != "ldaps" and URL.hostname != "127.0.0.1":
-    sys.exit("LDAP_URL must be ldaps://, as passwords travel there")
+    sys.exit("LDAP_URL must begin with ldaps://, because passwords are sent there")
 # ldap3 checks no certificate by default.
 TLS = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=os.environ.get("LDAP_CA"))
 

@@ -5,7 +5,8 @@ import { createServer } from 'node:http';
 const { OIDC_ISSUER: issuer, OIDC_TOKEN_URL: tokenUrl, OIDC_CLIENT: client, OIDC_SECRET: secret } = process.env;
 if (!issuer || !tokenUrl || !client || !secret) throw new Error('set OIDC_ISSUER, OIDC_TOKEN_URL, OIDC_CLIENT and OIDC_SECRET');
 const { protocol, hostname } = new URL(tokenUrl);
-if (protocol !== 'https:' && hostname !== '127.0.0.1') throw new Error('OIDC_TOKEN_URL must be https, as passwords travel there');
+if (protocol !== 'https:' && hostname !== '127.0.0.1')
+  throw new Error('OIDC_TOKEN_URL must begin with https:, because passwords are sent there');
 const maxBytes = 64 * 1024;
 
 /** Reads a JSON body. @throws if it is longer than 64 KiB, or not JSON */

@@ -25,7 +25,7 @@ def publish(events):
             if connection.is_open:
                 connection.close()
     except pika.exceptions.UnroutableError as error:
-        raise BrokerAway(f"no queue is bound to {EXCHANGE} for it") from error
+        raise BrokerAway(f"no queue is bound to {EXCHANGE} for this event") from error
     except pika.exceptions.AMQPError as error:
         raise BrokerAway(repr(error)) from error
     return list(range(1, len(events) + 1))

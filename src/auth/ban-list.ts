@@ -173,5 +173,5 @@ export function refusalData({ by, retryAfterS }: Refusal, address: string, usern
 
 /** Returns the error for a client that is refused. */
 export function refusalError({ by, retryAfterS }: Refusal): ServiceError {
-  return new ServiceError('too-many-requests', `${details[by]}, try again later.`, { details: { retry_after_s: retryAfterS } });
+  return new ServiceError('too-many-requests', `${details[by]}; try again later.`, { details: { retry_after_s: retryAfterS } });
 }

@@ -6,7 +6,7 @@ import { integer, number, optionalText, readOrIssue, requestHeaderLines, textLis
 
 /** The options of every service to which accounts log in, over any protocol. */
 export const loginServiceOptions = {
-  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
+  name: z.string().default('').describe('Name shown to people and in events; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('A disabled service is not started.'),
   address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` means all addresses.'),
@@ -52,7 +52,7 @@ export function proxyRanges() {
 
 const common = {
   enabled: yesNo().default(true).describe('A disabled method is not started and not asked.'),
-  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
+  name: z.string().default('').describe('Name shown to people and in events; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
 };
 

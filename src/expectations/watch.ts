@@ -312,7 +312,7 @@ function eventContext({ account, group }: Pick<ExpectationOptions, 'account' | '
 /** @throws ServiceError `bad-request` */
 function parseTime(name: 'due' | 'until', text: string): number {
   const timeMs = /^\d{4}-\d\d-\d\dT/.test(text) ? new Date(text).getTime() : Number.NaN;
-  if (Number.isNaN(timeMs)) throw new ServiceError('bad-request', `The time "${name}" must be one such as 2026-01-31T06:00:00Z.`);
+  if (Number.isNaN(timeMs)) throw new ServiceError('bad-request', `The value of "${name}" must be a time such as 2026-01-31T06:00:00Z.`);
   return timeMs;
 }
 

@@ -64,7 +64,7 @@ const rate = z
 /** Options that every handler has: its name, and the events that it gets. */
 export const commonOptions = {
   enabled: yesNo().default(true).describe('A disabled handler does not run, but keeps its position in the journal.'),
-  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
+  name: z.string().default('').describe('Name shown to people and in events; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   target: eventFilter.default({ include: [], exclude: [] }).describe('Event IDs, comma-separated; empty = all, `!ID` = all but this one.'),
   groups: groupFilter.default({ include: [], exclude: [] }).describe('Event groups; `!` excludes.'),

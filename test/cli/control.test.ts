@@ -121,7 +121,7 @@ test('names with too many failed logins are listed and removed like bans; the re
   const refused = await get(`alice:${testPassword}`);
   assert.deepEqual(
     [refused.status, refused.json<{ errors: [{ message: string }] }>().errors[0].message],
-    [429, 'Too many failed attempts with this account name, from all addresses together, try again later.'],
+    [429, 'Too many failed attempts with this account name, from all addresses together; try again later.'],
   );
   const event = (await server.events()).findLast(({ id }) => id === '20005');
   assert.deepEqual(

@@ -76,7 +76,7 @@ test('svc expectations: `check` needs no reload; `list`, `history`, `excuse` and
   await until('the handler gets the event', () => receiver.requests.some(({ body }) => String(body).includes('none to pay')));
 
   for (const [args, said] of [
-    [['excuse', 'bills', 'soon', '--reason', 'x'], /The time "due" must be one such as/],
+    [['excuse', 'bills', 'soon', '--reason', 'x'], /The value of "due" must be a time such as/],
     [['excuse', 'nobody', due, '--reason', 'x'], /There is no expectation "nobody"/],
     [['history', 'bill'], /There is no expectation "bill" \(did you mean "bills"\?\)/],
   ] as const) {

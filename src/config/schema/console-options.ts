@@ -27,7 +27,7 @@ const administratorName = z
 /** A service of type console. */
 export const consoleOptions = z.strictObject({
   type: z.literal('console').describe('Pages and API for administrators; no files.'),
-  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
+  name: z.string().default('').describe('Name shown to people and in events; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('A disabled service is not started.'),
   address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` means all addresses.'),

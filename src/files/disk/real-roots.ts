@@ -77,7 +77,7 @@ export class RealRoots {
       const realPath = openedPath(fd, path);
       if (!this.contains(realPath)) {
         if (!this.#failed.some((root) => isWithin(path, root))) throw notFound();
-        throw new ServiceError('unavailable', 'The file system cannot be read, try again.');
+        throw new ServiceError('unavailable', 'The file system cannot be read; try again.');
       }
       return { fd, realPath };
     } catch (error) {

@@ -21,9 +21,9 @@ const meanings: Record<string, [ErrorCode, string]> = {
   EFBIG: ['too-large', 'The file is too large for the file system.'],
   // Another NFS client removed or replaced the file or folder.
   ESTALE: ['not-found', 'Path not found.'],
-  ETIMEDOUT: ['unavailable', 'The file system does not answer, try again.'],
-  EMFILE: ['unavailable', 'Too many open files, try again.'],
-  ENFILE: ['unavailable', 'Too many open files, try again.'],
+  ETIMEDOUT: ['unavailable', 'The file system does not answer; try again.'],
+  EMFILE: ['unavailable', 'Too many open files; try again.'],
+  ENFILE: ['unavailable', 'Too many open files; try again.'],
 };
 
 /** PATH_MAX of Linux, without the final NUL. */

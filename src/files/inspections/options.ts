@@ -6,7 +6,7 @@ import type { UploadLimits } from '../uploads/upload-store.ts';
 const onFailure = z.enum(['hold', 'refuse'], { error: 'must be hold or refuse' });
 
 const common = {
-  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
+  name: z.string().default('').describe('Name shown to people and in events; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('Whether the inspection can be used. No group or account may refer to a disabled one.'),
   timeout: number(0.1, 3600).default(30).describe('Maximum time for one request in seconds, including the connection.'),

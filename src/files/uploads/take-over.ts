@@ -74,7 +74,7 @@ async function copyBeginning(
     if (systemErrorCode(error) === 'ENOENT') throw gone();
     const fault = asServiceError(error);
     if (isServiceError(fault, 'not-found', 'internal')) throw fault;
-    throw new ServiceError('unavailable', 'The content of the upload cannot be copied, try again.', { cause: error });
+    throw new ServiceError('unavailable', 'The content of the upload cannot be copied; try again.', { cause: error });
   }
 }
 

@@ -200,7 +200,7 @@ export interface SharedUploadStore extends UploadStore {
 
 /** @throws ServiceError `unavailable` for a request that has lost the upload to another one */
 export function refuseLost(): never {
-  throw new ServiceError('unavailable', 'Another request has taken the upload over, try again.', { details: { lost: true } });
+  throw new ServiceError('unavailable', 'Another request has taken the upload over; try again.', { details: { lost: true } });
 }
 
 /** Whether a request has lost the upload to another one. */
