@@ -118,7 +118,7 @@ test('every page and section that the sources cite exists', () => {
 test('dead links and citations are found; valid ones and code are not reported', (t) => {
   const folder = temporaryFolder(t);
   for (const name of ['docs', 'src']) mkdirSync(join(folder, name));
-  // Composed at run time, because the test also searches this file.
+  // The citations are composed at run time, because the test above also searches this file.
   const cite = (path: string) => `docs/${path}`;
   const page = [
     '# A page: `with` [links](b.md)',

@@ -6,7 +6,8 @@ import { join, resolve } from 'node:path';
 import { sha512 } from '../bundled-packages.mjs';
 
 /**
- * A release with long-term support. All platforms use the same version: Node.js of this machine creates the blob with the script, and only the same version can read it.
+ * A release with long-term support. All platforms use the same version, because Node.js of this machine creates the blob with the script,
+ * and only the same version can read it.
  */
 export const nodeVersion = '24.21.0';
 

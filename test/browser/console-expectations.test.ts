@@ -5,7 +5,7 @@ import { signIn, startConsole } from '../support/console.ts';
 import { watchedForDays } from '../support/expectations.ts';
 import { until } from '../support/receiver.ts';
 
-// Due at midnight of today by the browser's clock, so the time of the test run does not matter.
+// A file is due at midnight of today by the browser's clock, so the time of the test run does not matter.
 const daily = { every: '1d', from: '00:00', opens: '2d', account: 'alice' };
 
 browserTest('an operator sees what is due today, excuses a missing file and revokes the excuse; a viewer only reads', async (t) => {

@@ -11,7 +11,7 @@ import { assertLinear } from '../support/doubling.ts';
 import { configurations } from '../support/many-entries.ts';
 import { configWith, options as table } from '../support/option-table.ts';
 
-// These are two of the cases. test/config/many-entries.long.test.ts runs all of them.
+// These are two of the entries of `configurations`. test/config/many-entries.long.test.ts runs the test for all of them.
 for (const name of ['unknown options of services', 'one address for all services'])
   test(`the work of a check grows at most linearly with the configuration: ${name}, in one line`, () =>
     assertLinear(name, (count) => JSON.stringify(configurations[name]?.(count)), checkedConfig, 1000));

@@ -239,7 +239,7 @@ test('an auth-test asks the methods in force; its credentials are shown nowhere'
   assert.match(echoed.text, /no: \*\*\*/);
   // If the password is a word of svc's own messages, the word is not masked in these messages.
   for (const word of ['account', 'rejected', 'endpoint', 'local', 'http', 'remote', 'outcome', 'credentials']) {
-    // Not sent with the test client, which would treat the word as a secret from then on.
+    // The request is not sent with the test client, which would treat the word as a secret from then on.
     const headers = { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ username: 'bob', password: word });
     const { methods } = authTestReport.parse(await (await fetch(`${console.url}/api/auth-test`, { method: 'POST', headers, body })).json());
@@ -311,7 +311,7 @@ test('four auth-tests run at a time, four wait, and further ones are refused; a 
   gone.abort();
   await fetched;
   endpoint.waiting.splice(0);
-  // The place of the ended test is free again, and so are all others.
+  // All four places are free again, also that of the request whose client left.
   const more = Array.from({ length: 4 }, () => console.post('/api/auth-test', body, asOperator));
   await until('four requests are at the endpoint again', () => endpoint.waiting.length === 4);
   endpoint.letGo();

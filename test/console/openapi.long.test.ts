@@ -73,7 +73,7 @@ test('every operation and status: live requests and replies conform to the descr
     },
     inspections: { check: { type: 'http', url: (await startInspector(t)).url } },
     group: { inspections: [[], ['/held-*', 'check']] },
-    // Each was due once in the last day. The uploads of this test meet the first one.
+    // A file of each expectation was due once in the last day. The uploads of this test meet `met`.
     expectations: {
       met: { path: '/*', every: '1d', opens: '2d', grace: '1d' },
       missing: { path: '/never', every: '1d' },
@@ -128,7 +128,8 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
     if (403 in responses && method !== 'GET') await send(method, path, target, 403, { ...asOperator, headers: foreign });
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
-      // Only slightly above the limit: the service would close the connection before the client has sent a larger body.
+      // The body is only slightly larger than the limit: a much larger one would not be sent completely, because the service closes the
+      // connection.
       const most = /replays|lift|expectations/.test(path) ? 1024 * 1024 : 64 * 1024;
       await send(method, path, target, 413, withBody({ pad: 'x'.repeat(most) }));
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });

@@ -114,7 +114,7 @@ export function deliveryStoreContract(
       const owned = await acquire(...asked);
       if (!owned) return undefined;
       owners++;
-      // The result 0 gives the handler up, as if another node had asked for it.
+      // The result 0 gives the handler up, as if another node had asked for the handler.
       const keep = owned.keep.bind(owned);
       owned.keep = async (...told) => {
         await keep(...told);

@@ -19,7 +19,7 @@ export interface UploadStoreFixture {
   advance(ms: number): void;
   /** Ends the lease of the holder of an upload, as after a long sleep; undefined if holds have no lease. */
   lapse?(id: string): Promise<unknown>;
-  /** Opens the same uploads in another process, after this one was killed or beside it. */
+  /** Opens the same uploads as another process would, after this process was killed or while it still runs. */
   reopen(): Promise<UploadStore>;
 }
 

@@ -75,7 +75,7 @@ event_handlers:
         }
       }
     });
-    // On a busy machine, no upload would otherwise be answered before the kill.
+    // Without this wait, a busy machine would often answer no upload before the kill.
     if (kills % 3 > 0) await until('an upload is answered', () => answered.length > before);
     await sleep(5 + ((kills * 37) % 90));
     isOver = true;

@@ -103,7 +103,7 @@ test('the original that a move set aside is removed if its copy is at the new pl
       const aside = join(at, temporaryName());
       temporaries.add(aside, join(at, name), { path: join(at, `new-${name}`), inode: inodeAt(copy) ?? '' });
       writeFileSync(aside, 'source');
-      // A different item with the new name is not its copy.
+      // An item with the new name, but with another inode, does not count as the copy.
       writeFileSync(join(at, `new-${name}`), 'older');
       if (isInPlace) renameSync(copy, join(at, `new-${name}`));
     }

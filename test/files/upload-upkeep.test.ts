@@ -45,7 +45,7 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   return { files, events, ...paths, id, asked, run: () => upkeep.run(), record: () => files.uploads.find(id) };
 }
 
-test('killed before the rename: the upload can be continued at its old offset', async (t) => {
+test('after a kill before the rename, the upload can be continued at its old offset', async (t) => {
   const { run, record, events } = await killedAtItsEnd(t, false);
   await run();
   const found = await record();
@@ -53,7 +53,7 @@ test('killed before the rename: the upload can be continued at its old offset', 
   assert.deepEqual(events, []);
 });
 
-test('killed between the rename and its event: the event is emitted once', async (t) => {
+test('after a kill between the rename and its event, the event is emitted once', async (t) => {
   const { contentPath, target, run, record, events } = await killedAtItsEnd(t, false);
   renameSync(contentPath, target);
   await run();
@@ -66,7 +66,7 @@ test('killed between the rename and its event: the event is emitted once', async
   );
 });
 
-test('killed between the rename to a numbered name and its event: the event contains the name of the file', async (t) => {
+test('after a kill between the rename to a numbered name and its event, the event contains the name of the file', async (t) => {
   const { files, id, contentPath, home, run, record, events } = await killedAtItsEnd(t, false);
   const target = join(home, 'ä b (2).bin');
   const { completion } = (await record()) ?? {};
@@ -79,7 +79,7 @@ test('killed between the rename to a numbered name and its event: the event cont
   );
 });
 
-test('killed while the file had two names: the event is emitted once, and one name is left', async (t) => {
+test('after a kill while the file had two names, the event is emitted once, and one name is left', async (t) => {
   const { contentPath, target, home, run, record, events } = await killedAtItsEnd(t, false);
   linkSync(contentPath, target);
   await run();
@@ -98,12 +98,12 @@ test('a process that slept before the rename finds nothing to rename after the u
   for (const name of [renameSync, linkSync]) assert.throws(() => name(contentPath, target), { code: 'ENOENT' });
   const after = String((await record())?.contentPath);
   assert.equal(readFileSync(after, 'utf8'), 'content');
-  // An earlier upkeep that was suspended finds nothing, too.
+  // An upkeep that began earlier and was suspended until now finds nothing to set aside, either.
   assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeAt(after))), false);
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });
 
-test('killed before the record that the content was set aside: the upload can be continued', async (t) => {
+test('after a kill before the record that the content was set aside, the upload can be continued', async (t) => {
   const { asidePath, contentPath, run, record } = await killedAtItsEnd(t, false);
   renameSync(contentPath, asidePath);
   await run();
@@ -112,7 +112,7 @@ test('killed before the record that the content was set aside: the upload can be
 });
 
 for (const isJournalled of [false, true])
-  test(`killed after an upload was found to have failed, ${isJournalled ? 'after' : 'before'} the event: reported once`, async (t) => {
+  test(`a failed upload is reported once, even after a kill ${isJournalled ? 'after' : 'before'} the event`, async (t) => {
     const { files, id, contentPath, run, record, events, asked } = await killedAtItsEnd(t, isJournalled);
     const ending = { code: 'forbidden', message: 'no', how: undefined, isTold: true, data: { total_write: 3 }, atMs: 0 };
     await changeUpload(files.uploads, id, { completion: undefined, ending });
@@ -127,7 +127,7 @@ for (const isJournalled of [false, true])
     );
   });
 
-test('killed after the event: nothing is reported again, even if another file has the name by now', async (t) => {
+test('after a kill that follows the event, nothing is reported again, even if another file has the name by now', async (t) => {
   const { id, contentPath, target, run, record, events, asked } = await killedAtItsEnd(t, true);
   unlinkSync(contentPath);
   writeFileSync(target, 'somebody else');
@@ -137,7 +137,7 @@ test('killed after the event: nothing is reported again, even if another file ha
   assert.deepEqual(asked, [uploadEventUuid(id, 40017)]);
 });
 
-test('content, file and event are missing: the upload is reported as failed', async (t) => {
+test('an upload whose content, file and event are missing is reported as failed', async (t) => {
   const { contentPath, run, record, events } = await killedAtItsEnd(t, false);
   unlinkSync(contentPath);
   await run();

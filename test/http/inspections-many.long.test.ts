@@ -14,7 +14,7 @@ import { until } from '../support/receiver.ts';
 import { startServer, type TestConfig, testConfig } from '../support/server.ts';
 import { ShiftedClock } from '../support/shifted-clock.ts';
 
-// Sets the flag here, so that the test runner needs none.
+// The flag is set here, so that the test runner need not set it.
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 

@@ -95,7 +95,7 @@ const ways: Record<string, Way> = {
   },
 };
 
-/** Events during the sleep: the client of the sleeping node goes on or is gone, or the client of the other node breaks off. */
+/** Events during the sleep. `its client` is the client of the sleeping node, and `the other client` is that of the other node. */
 const fates = ['its client goes on', 'its client is gone', 'the other client breaks off'] as const;
 
 test('if another node continues the uploads of a sleeping node, the sleeping node does not change them when it wakes', {

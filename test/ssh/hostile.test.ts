@@ -129,7 +129,7 @@ test('a second command on a channel is refused, and is not an internal error', a
   });
   protocolOf(client).session(0, 2 ** 20, 2 ** 15);
   const { sender } = await opened;
-  // All in one turn, so that the second command arrives before the reply to the first.
+  // All commands are sent in one turn, so that the second command arrives before the reply to the first.
   for (let count = 0; count < 3; count++) protocolOf(client).exec(sender, 'ls', false);
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);
   assert.deepEqual(

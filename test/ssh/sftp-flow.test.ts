@@ -25,7 +25,7 @@ test('files that are closed together are renamed together, so that they share sy
   const names = Array.from({ length: 20 }, (_, index) => `f${index}`);
   const { events } = environment;
   const emitDurable = events.emitDurable.bind(events);
-  // No event gets into the journal before all are waiting, so CLOSEs one by one would wait forever.
+  // No event gets into the journal before all events are waiting. So if each CLOSE waited for the previous one, the test would never end.
   let waiting = 0;
   let open = () => {};
   const allWait = new Promise<void>((resolve) => (open = resolve));

@@ -66,7 +66,7 @@ test('every offered algorithm works with OpenSSH; unsafe ones are refused', asyn
 test('ssh-audit has no finding, and ssh-keyscan gets the host keys', async (t) => {
   if (!hasProgram(t, 'ssh-audit') || !hasProgram(t, 'ssh-keyscan')) return;
   const server = await startSsh(t);
-  // Older versions only complain about the newest names, which they do not know.
+  // Older versions of ssh-audit warn of the newest algorithms, because they do not know them. The test ignores these warnings.
   const { output } = await runProgram('ssh-audit', ['-n', '-p', String(server.sshPort), '127.0.0.1'], { cwd: server.clientFolder });
   const said = output.split('\n').filter((line) => /\[(warn|fail)\]|^\(rec\)|\(CVE|\(nfo\)/.test(line));
   assert.deepEqual(

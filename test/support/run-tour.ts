@@ -77,7 +77,11 @@ async function tourShell(t: TestContext): Promise<TourShell> {
   return { shell, cwd, ports, withPorts };
 }
 
-/** Pastes all commands of a page into a shell at once, and waits until the last one has ended. @returns the shell's folder; undefined without curl */
+/**
+ * Pastes all commands of a page into a shell at once, and waits until the last one has ended.
+ *
+ * @returns the shell's folder; undefined if curl is not installed
+ */
 export async function pasteTour(t: TestContext, file: string): Promise<string | undefined> {
   if (!hasProgram(t, 'curl')) return undefined;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
