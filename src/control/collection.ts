@@ -111,6 +111,7 @@ export const shownItems = {
     verdicts: z.array(
       z.strictObject({
         inspection: z.string().describe('UUID of the inspection; empty for a failed release.'),
+        name: z.string().describe('Name of the inspection; its UUID if it is no longer configured.'),
         verdict: z.enum(['accept', 'refuse', 'hold', 'failure', 'larger']),
         message: z.string(),
         time: z.string(),

@@ -163,7 +163,7 @@ function trashCollection(files: FilesEnvironment, context: EventContext): Collec
 
 function heldCollection(held: Holding): Collection {
   return {
-    list: async () => (await held.list()).map((record) => ({ handle: record.id, shown: shownHeld(record) })),
+    list: async () => (await held.list()).map((record) => ({ handle: record.id, shown: shownHeld(record, held) })),
     remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => held.discard(handle, undefined)),
     content: (id) => held.content(id),
     actions: {
@@ -200,7 +200,7 @@ async function restoreForAdministrator(
   }
 }
 
-function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload): Shown<'held'> {
+function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload, { inspections }: Holding): Shown<'held'> {
   const { account, sinceMs, digest, state, reason, verdicts } = held;
   return {
     id,
@@ -211,7 +211,13 @@ function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload): Sh
     digest: { 'sha-256': digest },
     state,
     reason,
-    verdicts: verdicts.map(({ inspection, verdict, message = '', timeMs }) => ({ inspection, verdict, message, time: isoTime(timeMs) })),
+    verdicts: verdicts.map(({ inspection, verdict, message = '', timeMs }) => ({
+      inspection,
+      name: inspections.nameOf(inspection),
+      verdict,
+      message,
+      time: isoTime(timeMs),
+    })),
     real_path: contentPath,
   };
 }

@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 browserTest('a reviewer sees, downloads, releases, discards and re-inspects held uploads; a viewer only reads', async (t) => {
   const inspector = await startInspector(t);
   const { server, console } = await startConsole(t, {
-    inspections: { check: { type: 'http', url: inspector.url } },
+    inspections: { check: { name: 'Content check', type: 'http', url: inspector.url } },
     group: { inspections: [['check']] },
   });
   for (const name of ['good', 'wrong']) await server.put(`/home/${name}`, `odd ${name}`);
@@ -18,7 +18,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await signIn(page, console.url, '#held', 'reviewer');
   const row = (name: string) => page.locator('main tbody tr', { hasText: `/${name}` });
   const seen = await row('good').innerText();
-  for (const part of ['alice', 'held by an inspection', 'check', 'Somebody has to look.', '8 bytes'])
+  for (const part of ['alice', 'held by an inspection', 'Content check', 'Somebody has to look.', '8 bytes'])
     assert.ok(seen.includes(part), `${part}: ${seen}`);
   await page.setViewportSize({ width: 768, height: 800 });
   const line = await row('good').locator('.row').boundingBox();

@@ -11,7 +11,7 @@ import { until } from '../support/receiver.ts';
 async function startHolding(t: TestContext) {
   const inspector = await startInspector(t);
   const group = { inspections: [['check']] };
-  const { server, console } = await startConsole(t, { inspections: { check: { type: 'http', url: inspector.url } }, group });
+  const { server, console } = await startConsole(t, { inspections: { check: { name: 'Content check', type: 'http', url: inspector.url } }, group });
   const hold = async (name: string) => {
     assert.equal((await server.put(`/home/${name}`, 'odd')).status, 202);
     return (await heldOf(server)).find(({ path }) => path === `/${name}`)?.id ?? '';
@@ -23,9 +23,12 @@ async function startHolding(t: TestContext) {
 test('reviewers and operators release, discard and re-inspect held uploads; events name the administrator', async (t) => {
   const { inspector, server, console, hold, act } = await startHolding(t);
   const [a, b, c] = [await hold('a'), await hold('b'), await hold('c')];
-  const { items } = (await console.get('/api/held', asViewer)).json<{ items: { id: string; path: string; verdicts: unknown[] }[] }>();
+  const { items } = (await console.get('/api/held', asViewer)).json<{ items: { id: string; path: string; verdicts: { inspection: string; name: string }[] }[] }>();
   assert.deepEqual(items.map(({ path }) => path).sort(), ['/a', '/b', '/c']);
-  assert.equal(items[0]?.verdicts.length, 1);
+  assert.deepEqual(
+    items[0]?.verdicts.map(({ inspection, name }) => [inspection, name]),
+    [['check', 'Content check']],
+  );
   assert.deepEqual((await act('release', { ids: [a, 'nothing'] })).json(), {
     results: [{ id: a }, { id: 'nothing', error: 'There is no such held upload.' }],
   });

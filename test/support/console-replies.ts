@@ -264,7 +264,7 @@ const replies: Readonly<Record<string, unknown>> = {
         digest: { 'sha-256': 'A'.repeat(43) },
         state: 'held',
         reason: 'verdict',
-        verdicts: [{ inspection: hostileName, verdict: 'hold', message: hostileName, time: '2026-01-01T00:00:00.000Z' }],
+        verdicts: [{ inspection: hostileName, name: hostileName, verdict: 'hold', message: hostileName, time: '2026-01-01T00:00:00.000Z' }],
         real_path: hostileName,
       },
     ],

@@ -172,6 +172,11 @@ export class Inspections {
     for (const inspection of this.#inspections.values()) inspection.stop();
   }
 
+  /** Returns the name of an inspection; its UUID if it is not in the configuration, or disabled. */
+  nameOf(uuid: string): string {
+    return this.#inspections.get(uuid)?.name ?? uuid;
+  }
+
   /** The reasons of failed start tests, by UUID of the inspection. */
   get faults(): Record<string, string> {
     return Object.fromEntries([...this.#inspections.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));

@@ -38,7 +38,7 @@ interface Held {
   digest: { 'sha-256': string };
   state: 'inspecting' | 'held';
   reason: string;
-  verdicts: { inspection: string; verdict: string; message: string }[];
+  verdicts: { inspection: string; name: string; verdict: string; message: string }[];
 }
 
 /** The actions of the API, with the prefixes of their texts. */
@@ -46,8 +46,13 @@ const names = { release: 'held_release', discard: 'held_discard', 'inspect-again
 type Action = keyof typeof names;
 
 function verdictList({ verdicts }: Held): HTMLElement {
-  const items = verdicts.map(({ inspection, verdict, message }) =>
-    make('li', datum(inspection, 'code'), ` ${translated('verdict', verdict)}`, message !== '' && make('span.hint', ` ${clear(message)}`)),
+  const items = verdicts.map(({ inspection, name, verdict, message }) =>
+    make(
+      'li',
+      Object.assign(datum(name), { title: inspection === name ? '' : `UUID ${clear(inspection)}` }),
+      ` ${translated('verdict', verdict)}`,
+      message !== '' && make('span.hint', ` ${clear(message)}`),
+    ),
   );
   return make('ul.plain-list', ...items);
 }
@@ -147,7 +152,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     more.hidden = items.length === total;
     more.textContent = text('heldMore', { shown: items.length, total });
   };
-  main.append(heading(text('held'), actionButton(text('heldRefresh'), 'recent', load, 'compact')));
+  main.append(heading(text('held'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')));
   main.append(panel(heldText('heldTitle'), make('p.hint', heldText('heldHint')), bulk, table.element, more));
   await load();
 }
