@@ -30,7 +30,9 @@ test('the page of held uploads shows sizes and reasons, has four languages, and 
   assert.equal(headers['cache-control'], 'no-store');
   assert.match(text, /class="button quiet to-place" href="\/home\/__svc__\/held\/" aria-current="page"/);
   const items = [
-    ...text.matchAll(/<bdi>([^<]*)<\/bdi><\/span><\/td><td role="cell">([^<]*?) · ([^<]*)<.*?<a href="\/home\/d\/"><bdi>([^<]*)</g),
+    ...text.matchAll(
+      /<bdi>([^<]*)<\/bdi><\/span><p class="hint">([^<]*)<\/p><\/td><td role="cell">([^<]*)<.*?<a href="\/home\/d\/"><bdi>([^<]*)</g,
+    ),
   ];
   assert.deepEqual(
     items.map(([, ...facts]) => facts.map((fact) => fact.trim())),

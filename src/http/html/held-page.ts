@@ -36,10 +36,10 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
     hint: html`<p class="hint">${language.text('heldHint')}</p>`,
     items: all.map(({ id, path, offsetBytes, held }) => {
       const reason = held.state === 'inspecting' ? 'heldInspecting' : reasonTexts[held.reason];
-      const about = `${language.text(reason)} · ${language.size(offsetBytes)}`;
-      return { id, path, isFolder: false, about, timeMs: held.sinceMs };
+      const note = html`<p class="hint">${language.text(reason)}</p>`;
+      return { id, path, isFolder: false, note, about: language.size(offsetBytes), sizeBytes: offsetBytes, timeMs: held.sinceMs };
     }),
-    heads: { about: language.text('heldReason'), hasWords: true, time: language.text('heldSince') },
+    heads: { about: language.text('size'), hasWords: false, time: language.text('heldSince') },
     none: { icon: 'eye', text: language.text('heldNone') },
   });
   return respond(exchange, accountPage(exchange, context, { url: pageUrl, title, content }));
