@@ -64,6 +64,7 @@ export const failure = z.object({
     .default(1)
     .describe('Number of errors of the kind since the start of the node, plus earlier errors that the overview found in the journal.'),
   first: time.or(z.literal('')).default('').describe('Time of the first error of the kind; empty if unknown.'),
+  due: text.default('').describe('Due time that the message contains; empty if it contains none.'),
 });
 
 /** A replay and its progress. */

@@ -67,7 +67,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
     monthsMs.toSorted((one, other) => one - other),
     'the calendar begins with the earliest month',
   );
-  assert.match(await page.locator('.legend').innerText(), /✓\s*in time\s*not watched yet\s*7\s*nothing due$/);
+  assert.match(await page.locator('.signs').innerText(), /✓\s*in time\s*not watched yet\s*7\s*nothing due$/);
   assert.ok((await page.locator('.days li').count()) <= 93, 'the calendar has only its 90 days');
   assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
   assert.equal(await page.locator('.days li.bad').count(), 0, 'due times before the expectation was configured are not shown as missing');
@@ -216,13 +216,14 @@ browserTest(
     const page = await openBrowser(t, { expectedErrors: /401/ });
     await page.route('**/api/overview', async (route) => {
       const reply = await route.fetch();
-      const message = 'The files of "Bills" that were due at 2026-11-29T02:00:00+09:00 are missing.';
-      const error = { kind: 'a', uuid: 'a', id: '40093', time: new Date(0).toISOString(), first: '', count: 1, node: 'a', message };
+      const due = '2026-11-29T02:00:00+09:00';
+      const message = `The files of "Bills ${due}" that were due at ${due} are missing.`;
+      const error = { kind: 'a', uuid: 'a', id: '40093', time: new Date(0).toISOString(), first: '', count: 1, node: 'a', message, due };
       await route.fulfill({ response: reply, json: { ...(await reply.json()), missing_files: 2, errors: [error] } });
     });
     await page.route('**/api/live', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' }));
     await signIn(page, console.url, '#overview');
-    await page.getByRole('link', { name: 'due at 28 Nov 2026, 17:00 are missing' }).waitFor();
+    await page.getByRole('link', { name: '"Bills 2026-11-29T02:00:00+09:00" that were due at 28 Nov 2026, 17:00 are missing' }).waitFor();
     await page.getByRole('link', { name: '2 expectations with missing files' }).click();
     await page.getByRole('heading', { level: 1, name: 'Due files' }).waitFor();
     await until('the row of the expectation is shown', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);

@@ -40,9 +40,13 @@ export async function showDelivery(c: ConsoleContext): Promise<Response> {
   const { deliveries } = c.env.service.sources;
   const delivery = await findDelivery(deliveries.records, pathPart(c, 'id'));
   if (!delivery) throw new ServiceError('not-found', 'There is no such delivery, or it is no longer kept.');
-  const request = await shownSending(delivery, deliveries.shown());
-  const [shown] = await listed([delivery], deliveries.shown());
-  return answerJson(c, { ...shown, request, reply: delivery.record.reply ?? null });
+  const { request, first } = await shownSending(delivery, deliveries.shown());
+  return answerJson(c, {
+    ...shownDelivery(delivery),
+    ...(first && { first_event: first.event }),
+    request,
+    reply: delivery.record.reply ?? null,
+  });
 }
 
 /** Adds the first event to each delivery. */

@@ -13,10 +13,20 @@ export function datum(text: string | number | undefined | null, className = ''):
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
-/** Shows the message of an event. Due times in the message are shown in the reader's time zone. */
-export function messageDatum(message: string): HTMLElement {
+/**
+ * Shows the message of an event. Its due times are shown in the reader's time zone.
+ *
+ * @param due the due times in the message, as the API gives them; empty ones are ignored
+ */
+export function messageDatum(message: string, ...due: unknown[]): HTMLElement {
   const local = (iso: string) => new Date(iso).toLocaleString(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
-  return datum(message.replace(/(?<=\b(?:due at|until) )\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)(?=[ ,]|\.$)/g, local));
+  const times = due.filter((iso) => typeof iso === 'string' && !Number.isNaN(Date.parse(iso))) as string[];
+  // The name of an expectation stands before its times, and could contain one.
+  const shown = times.reduceRight((told, iso) => {
+    const at = told.lastIndexOf(iso);
+    return at < 0 ? told : told.slice(0, at) + local(iso) + told.slice(at + iso.length);
+  }, message);
+  return datum(shown);
 }
 
 /**

@@ -8,6 +8,7 @@ import { createPayload, mask } from '../payload/create-payload.ts';
 import type { ShownRequest } from '../records/delivery-record-schema.ts';
 import type { NamedDelivery } from '../records/newest-deliveries.ts';
 import { messageId, signatureHeaders, signingKey } from '../signing.ts';
+import type { SentEvent } from '../webhook-handler.ts';
 import { JournalLines, maskSecrets, readRecordedEvents, renderRecord } from './recorded-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
@@ -89,22 +90,34 @@ export interface ShownDependencies {
   server: Parameters<typeof createPayload>[1];
 }
 
-/** Shows the request of a delivery. It comes from the record, or is rendered with the current configuration. */
-export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownDependencies): Promise<ShownSending> {
+/**
+ * Shows the request of a delivery. It comes from the record, or is rendered with the current configuration.
+ *
+ * @returns the request, and the first of its events; undefined if the journal no longer has it
+ */
+export async function shownSending(
+  { record }: NamedDelivery,
+  { journal, server }: ShownDependencies,
+): Promise<{ request: ShownSending; first: SentEvent | undefined }> {
   const handlers = journal.config?.event_handlers ?? {};
   const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;
   const lines = new JournalLines(journal);
-  const events = await readRecordedEvents(record, lines).finally(() => lines.close());
+  const read = async () => {
+    const events = await readRecordedEvents(record, lines);
+    return { events, first: (events ?? (await readRecordedEvents({ events: record.events.slice(0, 1) }, lines)))?.[0] };
+  };
+  const { events, first } = await read().finally(() => lines.close());
   const recorded = record.body && ('before' in record.body ? events && renderRecord(record, events) : renderRecord(record, events ?? []));
   const rendered = recorded ?? (options && events && maskSecrets(createPayload(options, server).render(events), events));
   const text = rendered?.body?.toString('utf8');
   const from = recorded ? ('record' as const) : ('configuration' as const);
-  return {
+  const request: ShownSending = {
     method: record.method,
     url: withQuery(record.attempts.at(-1)?.url ?? '', rendered?.query ?? []),
     headers: recordHeaders(record, options, rendered),
     body: text === undefined ? null : { from, text: text.slice(0, shownBodyCharacters), is_truncated: text.length > shownBodyCharacters },
   };
+  return { request, first };
 }
 
 function recordHeaders(

@@ -33,7 +33,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       kind ? text('eventTitle', { id: event.id, name: clear(kind.name) }) : `${text('event')} ${event.id}`,
       replayButton(text('replay'), () => ({ events: [event.uuid] })),
     ),
-    make('p.lead', messageDatum(event.message)),
+    make('p.lead', messageDatum(event.message, event.data.due, event.data.grace_ends)),
     panel(
       text('summary'),
       facts(

@@ -80,7 +80,11 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
           const whole = [event.message, reason].filter(Boolean).join(' ');
           // A reason stands at the end of the message, where a single line would cut it.
           const className = reason || event.data.details ? 'two-lines' : '';
-          return make('a.row-link', { href, title: clear(whole), className: `row-link ${className}` }, messageDatum(whole));
+          return make(
+            'a.row-link',
+            { href, title: clear(whole), className: `row-link ${className}` },
+            messageDatum(whole, event.data.due, event.data.grace_ends),
+          );
         },
       },
       { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line one-line' },

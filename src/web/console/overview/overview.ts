@@ -159,7 +159,7 @@ const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),
-    cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message)),
+    cell: ({ uuid, time, message, due }) => make('a', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message, due)),
     className: 'whole',
   },
   { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
