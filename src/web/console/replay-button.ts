@@ -1,5 +1,5 @@
 import type { ApiReplayRequest, ReplayView } from '../../console/api/schemas/replays.ts';
-import { make, makeButton } from '../shared/dom.ts';
+import { make } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
 import { conditionText, readConditions } from './events/query.ts';
 import { choice, field } from './fields.ts';
@@ -7,7 +7,7 @@ import { findHandlers, handlerChoice, handlerName } from './handler-names.ts';
 import { text } from './language.ts';
 import { ask, errorText } from './request.ts';
 import { hashFor } from './route.ts';
-import { facts, tell } from './section.ts';
+import { facts, iconedButton, tell } from './section.ts';
 import { mayChange } from './session.ts';
 import { clear, datum, numberText, timeElement } from './shown.ts';
 
@@ -26,7 +26,7 @@ export function askedReplay(id: string): ReplayRequest | undefined {
 /** Builds a button that asks how to repeat deliveries and then shows the replay; undefined if the administrator is not an operator. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
   if (!mayChange()) return undefined;
-  return makeButton(label, 'recent', () => void tell(askHow(label, requestNow())), className);
+  return iconedButton(label, 'replay', () => void tell(askHow(label, requestNow())), className);
 }
 
 /** Starts a replay and shows its page. @throws Refused */

@@ -1,5 +1,5 @@
 import type { IconName } from '../../lib/icon-shapes.ts';
-import { type Child, make, makeButton } from '../shared/dom.ts';
+import { type Child, drawnIcon, make, makeButton } from '../shared/dom.ts';
 import { notice } from '../shared/notices.ts';
 import { text, translate } from './language.ts';
 import { errorText, Refused } from './request.ts';
@@ -109,14 +109,30 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
+/** Icons that only the console uses, as paths on a grid of 24 units. */
+const ownShapes = {
+  refresh: 'M4.6 9a8 8 0 0 1 14.6-1M19.5 4v4.5H15M19.4 15a8 8 0 0 1-14.6 1M4.5 20v-4.5H9',
+  replay: 'm17 3.5 3.5 3.5-3.5 3.5M3.5 11V9a2 2 0 0 1 2-2h15M7 20.5 3.5 17 7 13.5m13.5-.5v2a2 2 0 0 1-2 2h-15',
+  restore: 'M8.5 5 4 9.5 8.5 14M4 9.5h10.5a5.25 5.25 0 0 1 0 10.5H9',
+} as const;
+type ConsoleIcon = IconName | keyof typeof ownShapes;
+
+/** Creates a button like `makeButton`, also with an icon of the console. */
+export function iconedButton(label: string, iconName: ConsoleIcon | undefined, action: () => void, className = ''): HTMLButtonElement {
+  if (iconName === undefined || !(iconName in ownShapes)) return makeButton(label, iconName as IconName | undefined, action, className);
+  const button = makeButton(label, undefined, action, className);
+  button.prepend(drawnIcon(ownShapes[iconName as keyof typeof ownShapes]));
+  return button;
+}
+
 /** Builds a button that is disabled while its action runs. If the action fails, a notice is shown. */
 export function actionButton(
   label: string,
-  iconName: IconName | undefined,
+  iconName: ConsoleIcon | undefined,
   action: () => Promise<unknown>,
   className = '',
 ): HTMLButtonElement {
-  const button = makeButton(
+  const button = iconedButton(
     label,
     iconName,
     async () => {

@@ -5,7 +5,7 @@ import { confirm } from '../confirm.ts';
 import { text, translate } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { tell } from '../section.ts';
+import { iconedButton, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
@@ -164,7 +164,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     cell: (item) =>
       make(
         'div.row',
-        name === 'trash' && makeButton(text('trash_restore'), 'recent', () => void tell(restore(item)), 'quiet small'),
+        name === 'trash' && iconedButton(text('trash_restore'), 'restore', () => void tell(restore(item)), 'quiet small'),
         makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
       ),
     className: 'narrow',

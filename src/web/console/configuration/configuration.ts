@@ -39,7 +39,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
     ]);
   };
   main.append(
-    heading(text('configuration'), reloadButton, actionButton(text('heldRefresh'), 'recent', load, 'compact')),
+    heading(text('configuration'), reloadButton, actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
     make('p.hint', text('configurationHint')),
     panel(text('findings'), findings),
     panel(text('changes'), changes),

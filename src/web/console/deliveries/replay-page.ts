@@ -31,7 +31,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
   const sendNow = actionButton(
     sendText(first),
-    'recent',
+    'replay',
     () => startReplay({ ...asCounted(first), ...request, dry_run: false }),
     'primary',
   );

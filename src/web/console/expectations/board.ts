@@ -63,7 +63,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
     cut.hidden = occurrences.length === total;
     cut.textContent = text('heldMore', { shown: occurrences.length, total });
   };
-  main.append(heading(text('expectations'), actionButton(text('heldRefresh'), 'recent', load, 'compact')), loading, ...panels, cut);
+  main.append(heading(text('expectations'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')), loading, ...panels, cut);
   await load();
   let isPlanned = false;
   const news = () => {

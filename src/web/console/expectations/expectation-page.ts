@@ -53,7 +53,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     loading.remove();
     for (const one of panels) one.hidden = false;
   };
-  const head = heading('', actionButton(text('heldRefresh'), 'recent', load, 'compact'));
+  const head = heading('', actionButton(text('heldRefresh'), 'refresh', load, 'compact'));
   head.querySelector('h1')?.replaceChildren(title);
   main.append(wayTo('expectations'), head, loading, ...panels);
   await load();
@@ -216,7 +216,7 @@ function legend(occurrences: readonly ToldOccurrence[]): HTMLElement {
     make('li', make('span', { className, ariaHidden: 'true' }, shown), words);
   const states = worstFirst.filter((state) => occurrences.some((one) => one.state === state && one.watched !== false));
   return make(
-    'ul.legend',
+    'ul.signs',
     ...states.map((state) => sign(`sign ${stateKinds[state]}`, signs[state], dueText(`due_${state}`))),
     occurrences.some(({ watched }) => watched === false) && sign('sign before', '', dueText('dueNotWatched')),
     sign('sign', '7', dueText('dueFree')),
