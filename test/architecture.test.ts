@@ -225,7 +225,7 @@ test('only the stores in state/redis call Redis; auth, files, webhooks and event
   );
 });
 
-test('no import cycles', () => {
+test('imports form no cycles', () => {
   const graph = new Map(
     sources.map((source) => [source.path, source.imports.filter((name) => name.startsWith('.')).map((name) => targetOf(source, name))]),
   );

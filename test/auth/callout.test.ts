@@ -248,7 +248,7 @@ test('with several URLs, the next one is tried only if there is no reply; a repl
   assert.equal((await get(strict)).status, 401);
 });
 
-test('if its endpoint fails the test at the start, a callout method refuses all logins', async (t) => {
+test('a callout method whose endpoint fails the test at the start refuses all logins', async (t) => {
   const server = await startServer(t, callout('http://127.0.0.1:1/auth'));
   assert.equal((await get(server, testUser)).status, 401, 'the local method is not asked');
   const stopped = (await server.events()).find((event) => event.id === '20157');
@@ -256,7 +256,7 @@ test('if its endpoint fails the test at the start, a callout method refuses all 
   assert.match(String(stopped?.data.reason), /refused/);
 });
 
-test('if the host name of its endpoint does not resolve, a callout method refuses all logins', async (t) => {
+test('a callout method whose endpoint has an unknown host name refuses all logins', async (t) => {
   const server = await startServer(t, callout('http://nobody.invalid/auth', { timeout: 5 }));
   assert.equal((await get(server)).status, 401);
   assert.match(String((await server.events()).find((event) => event.id === '20157')?.data.reason), /cannot be resolved/);

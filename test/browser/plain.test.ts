@@ -20,7 +20,7 @@ browserTest('the password page keeps the typed passwords if the two new ones dif
   await page.getByText('Your password was changed.').waitFor();
 });
 
-browserTest('without scripts: the password is changed on its page', async (t) => {
+browserTest('without scripts, the password is changed on a separate page', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /422|401/ });
   await loginByForm(page, server.url);

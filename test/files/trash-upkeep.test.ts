@@ -105,7 +105,7 @@ test('items with forged records are not listed, and nothing outside the trash is
   assert.deepEqual(readdirSync(files.home), ['.svc-trash']);
 });
 
-test('the days of the current configuration apply; if it has none, those of the last use apply', async (t) => {
+test('the retention of the current configuration applies; if it has none, the retention at the last use of the trash applies', async (t) => {
   const files = await withTrash(t, 'a');
   files.environment.trashes.configure(({ account, group }) => (account === 'alice' && group === 'DEFAULT_GROUP' ? 7 : 0));
   await later(files, 8 * dayMs).run();

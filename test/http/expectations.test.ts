@@ -51,7 +51,7 @@ test('an account whose group has show_expectations sees its own expectations and
   assert.equal((await server.send('DELETE', url)).status, 405);
 });
 
-test('the page needs no scripts, names no file of others, and shows hostile names as text, in four languages', async (t) => {
+test('the page needs no scripts, names no file of other accounts, and shows hostile names as text, in four languages', async (t) => {
   const password = await cheapHash(testPassword);
   const daily = { every: '1d', opens: '2d' };
   const server = await startServer(t, {

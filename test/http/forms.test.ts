@@ -207,7 +207,7 @@ test('invalid forms get a clear refusal and do nothing', async (t) => {
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-test('a file before its action is stored if the action is an upload', async (t) => {
+test('a file that precedes the field "action" is stored if the action is an upload', async (t) => {
   const server = await startServer(t);
   assert.equal(
     (

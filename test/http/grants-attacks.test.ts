@@ -79,7 +79,7 @@ test('the number of rotations is limited, and an endless overlap is cut to a yea
   assert.equal((await askForToken(server, { path: Array.from({ length: 100 }, (_, at) => `/${at}/${'x'.repeat(200)}`) })).status, 422);
 });
 
-test('a token for a folder neither releases nor refreshes a lock above it', async (t) => {
+test('a token for a folder neither releases nor refreshes a lock above the folder', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/a.txt'), 'a');

@@ -121,7 +121,7 @@ test('a reload uses a renewed certificate', async (t) => {
   assert.deepEqual(chain, [new X509Certificate(readFileSync(join(folder, 'server.crt'))).raw]);
 });
 
-test('after a reload with client authorities, clients are asked for certificates; after one without, they are not', async (t) => {
+test('after a reload with client authorities, clients are asked for certificates; after a reload without them, they are not', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, folder, options, read } = await startHttps(t);
   const alice = { cert: read('alice.crt'), key: read('alice.key') };

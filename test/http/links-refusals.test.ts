@@ -64,7 +64,7 @@ test('with require_password, a link without a password is refused, and one with 
   assert.equal((await visit(server, 'GET', at)).status, 401);
 });
 
-test('a link with a password reveals nothing without it; the form sets a cookie for this link; guesses are limited', async (t) => {
+test('a link with a password reveals nothing without the password; the form sets a cookie for this link; guesses are limited', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 3 } } });
   writeFileSync(join(server.home, 'plan.txt'), 'the plan');
   const password = 'correct horse';

@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts';
 
 const lines = { accept: 'application/x-ndjson' };
 
-test('search in a folder and all below it', async (t) => {
+test('a search covers a folder and all folders below it', async (t) => {
   const rules = [
     ['allow-read', 'allow-list'],
     ['/Secret*', 'allow-read'],

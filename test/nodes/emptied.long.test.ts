@@ -21,7 +21,7 @@ async function asked(store: DeliveryLeases): Promise<Awaited<ReturnType<Delivery
   return answer as Awaited<ReturnType<DeliveryLeases['acquire']>>;
 }
 
-test('after FLUSHALL one node at a time still delivers for a handler', { timeout: 110_000 }, async (t) => {
+test('even after FLUSHALL, only one node at a time delivers for a handler', { timeout: 110_000 }, async (t) => {
   const delayMs = 200;
   const receiver = await startReceiver(t, { otherwise: { delayMs } });
   const begun = await startNodesOnRedis(t, 3, {

@@ -134,7 +134,7 @@ test('an SSH login has the course that svc explain predicts: success, refusals, 
   assert.deepEqual([...seen].toSorted(), [...courses, 'partial refused', 'refused by account', 'refused by group'].toSorted());
 });
 
-test('svc explain follows a login through the methods of the service; endpoints decide, or are assumed to pass it on', async () => {
+test('svc explain follows a login through the methods of the service; endpoints decide, or are assumed to pass the login on', async () => {
   const configOf = (sections: object) =>
     parseConfig(
       parseSource('/nowhere/svc.config.json', JSON.stringify({ groups: { DEFAULT_GROUP: { home_folder_path: '/home' } }, ...sections })),
