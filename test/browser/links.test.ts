@@ -70,6 +70,18 @@ browserTest('pages of links keep a picture within the window, and show times in 
   await page.getByText(/works until .*, \d\d:\d\d at the latest/).waitFor();
 });
 
+browserTest('the page of a 429 says in the time zone of the reader when to try again', async (t) => {
+  const server = await startServer(t, { server: { security_policy: { ban_after_failures: 1, ban_seconds: 60 } } });
+  const page = await openBrowser(t, { timezoneId: 'Asia/Tokyo', expectedErrors: /429/ });
+  await server.get('/home/', { user: 'alice:wrong' });
+  await page.goto(`${server.url}/home/`);
+  await page.getByText(/^You can try again in one minute \((today|tomorrow), \d+:\d\d( [AP]M)?\)\.$/).waitFor();
+  const hours = Number(
+    new Intl.DateTimeFormat('en', { timeZone: 'Asia/Tokyo', hour: 'numeric', hourCycle: 'h23' }).format(Date.now() + 60_000),
+  );
+  assert.match((await page.locator('time').textContent()) ?? '', new RegExp(`\\D0?(${hours % 12 || 12}|${hours}):`));
+});
+
 browserTest('a supplier drops three files, one of them large, and reads the receipt; without scripts, one file is dropped', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));

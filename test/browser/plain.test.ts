@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { browserTest, loginByForm, openBrowser, openFolder, openMenu } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
@@ -58,4 +60,24 @@ browserTest('without scripts: a failed login and error pages say what is wrong',
   await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
   await page.getByRole('link', { name: 'To the files' }).click();
   await page.locator('#members').waitFor();
+});
+
+browserTest('without scripts: the hint of the search field is shown whole, in each language', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'in'));
+  for (const locale of ['en-GB', 'de-DE', 'fr-FR', 'es-ES'])
+    for (const width of [760, 1280]) {
+      const page = await openFolder(t, server, { locale, viewport: { width, height: 600 }, javaScriptEnabled: false }, '/home/in/');
+      for (const path of ['/home/in/', '/home/']) {
+        await page.goto(server.url + path);
+        const room = await page.evaluate<number>(`(() => {
+          const input = document.querySelector('input[name=search]');
+          const { font, paddingLeft, paddingRight } = getComputedStyle(input);
+          const context = document.createElement('canvas').getContext('2d');
+          context.font = font;
+          return input.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - context.measureText(input.placeholder).width;
+        })()`);
+        assert.ok(room >= 0, `${locale}, ${width} px, ${path}: ${room}`);
+      }
+    }
 });

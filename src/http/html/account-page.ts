@@ -2,7 +2,6 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import type { IconName } from '../../lib/icon-shapes.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
-import type { TextValues } from '../../lib/translated-text.ts';
 import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -11,7 +10,7 @@ import { memberUrlPath } from '../request/request-target.ts';
 import { takeFlash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
 import { column, linksData, nextDirection } from './pages/listing/listing-page.ts';
-import type { Language, PageTextName } from './pages/locales/language.ts';
+import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
 /** Reads a form of a page of the account, such as the trash. The IDs of 1,000 items take 42 KiB. */
@@ -148,17 +147,6 @@ function placedRow(exchange: Exchange, context: PageContext, item: PlacedItem): 
 /** Renders the name of a folder; the home folder is shown as "Files". */
 function folderHtml({ language }: Pick<PageContext, 'language'>, folder: VirtualPath): Html {
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
-}
-
-/** Renders a time in UTC, which the page's script replaces with local time. @param isExact whether to show seconds and the time zone */
-export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number, isExact = false): Html {
-  return html`<span data-time="${Math.floor(timeMs / 1000)}"${isExact && html` data-exact`}>${language.date(timeMs)} UTC</span>`;
-}
-
-/** Renders a text with a time in place of `{date}`. The page's script replaces this time with local time. */
-export function phraseWithTime(context: Pick<PageContext, 'language'>, name: PageTextName, timeMs: number, values?: TextValues): Html {
-  const [before = '', after = ''] = context.language.text(name, { ...values, date: '{date}' }).split('{date}');
-  return html`${before}${timeHtml(context, timeMs)}${after}`;
 }
 
 /** Renders facts in one line, separated by dots. A fact that is `false` is omitted. */

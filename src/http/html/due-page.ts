@@ -9,10 +9,10 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import { memberUrlPath } from '../request/request-target.ts';
-import { accountPage, plainList, timeHtml } from './account-page.ts';
+import { accountPage, plainList } from './account-page.ts';
 import { makePageContext } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
-import type { PageContext } from './pages/page.ts';
+import { type PageContext, timeHtml } from './pages/page.ts';
 
 const dueUrl = '/home/__svc__/expectations';
 

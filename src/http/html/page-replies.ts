@@ -16,7 +16,7 @@ import { assetPaths } from './pages/assets.ts';
 import { layout, type PageModel } from './pages/layout.ts';
 import { searchForm } from './pages/listing/listing-tools.ts';
 import type { PageTextName } from './pages/locales/language.ts';
-import { apiPageHeaders, type PageAccount, type PageContext, pageHeaders } from './pages/page.ts';
+import { apiPageHeaders, type PageAccount, type PageContext, pageHeaders, phraseWithTime } from './pages/page.ts';
 import { problemWords } from './problem-message.ts';
 
 /** Collects the data about the user and the service that every page needs. */
@@ -141,7 +141,10 @@ export function messagePageReply(exchange: Exchange, status: number, { problem, 
   const title = status === 302 ? language.text('signIn') : titled ? language.text(`error${titled}`) : statusTitle(status);
   const explanation = problem && (context.linked ? linkExplanations : explanations)[problem.code];
   const until = problem && waitingTime(exchange, context, problem);
-  const body = html`<main class="card message" id="main">
+  // The script shows the time in the reader's time zone.
+  const hasScript = until !== undefined;
+  const body = html`${hasScript && html`<div id="notices" aria-live="polite"></div>`}
+<main class="card message" id="main">
 ${status >= 400 && html`<p class="status" aria-hidden="true">${status}</p>`}
 <h1>${title}</h1>
 ${explanation !== undefined && html`<p>${until ?? language.text(explanation)}</p>`}
@@ -151,7 +154,7 @@ ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) =>
 ${until === undefined && problem?.code !== 'gone' && wayOn(exchange, context, refreshTo, dropped)}
 ${problem?.code === 'not-found' && !context.linked && exchange.client && searchForm(context, '/' as VirtualPath, { text: exchange.target.kind === 'member' ? baseName(exchange.target.path) : '', isEverywhere: false }, language.text('searchAll'))}
 </main>`;
-  return pageReply(context, status, { title, body, refreshTo }, headers);
+  return pageReply(context, status, { title, body, refreshTo, hasScript }, headers);
 }
 
 /** Renders the buttons of a message page. There are none for an invalid link, because its visitor has no page to go to. */
@@ -189,11 +192,11 @@ export function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry 
 }
 
 /** If a client was refused for a limited time, describes when it may try again; undefined for other problems. */
-export function waitingTime({ service }: Exchange, { language }: PageContext, problem: Problem): string | undefined {
+function waitingTime({ service }: Exchange, { language }: PageContext, problem: Problem): Html | undefined {
   const seconds = problem instanceof ServiceError ? problem.details.retry_after_s : undefined;
   if (problem.code !== 'too-many-requests' || typeof seconds !== 'number') return undefined;
   const minutes = Math.max(1, Math.ceil(seconds / 60));
-  return language.text('explain429Until', { count: minutes, time: language.date(service.clock.nowMs() + minutes * 60_000) });
+  return phraseWithTime({ language }, 'explain429Until', service.clock.nowMs() + minutes * 60_000, { count: minutes });
 }
 
 /** Describes a problem in the user's language. Parts without a translation are marked as English. */

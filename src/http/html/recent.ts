@@ -8,9 +8,10 @@ import { baseName, parentPath, parseVirtualPath, type VirtualPath } from '../../
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
-import { accountPage, folderLink, plainList, timeHtml } from './account-page.ts';
+import { accountPage, folderLink, plainList } from './account-page.ts';
 import { inspect, makePageContext } from './page-replies.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
+import { timeHtml } from './pages/page.ts';
 
 /**
  * Answers GET of the page with the account's recent changes (docs/spec/http.md#recent-changes). The page lists only changes of files that

@@ -5,11 +5,11 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
-import { accountPage, factsHtml, itemButton, phraseWithTime, placedName, questionPage, readForm, selectionTable } from './account-page.ts';
+import { accountPage, factsHtml, itemButton, placedName, questionPage, readForm, selectionTable } from './account-page.ts';
 import { linkLimits } from './html-listing.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { inspect, makePageContext } from './page-replies.ts';
-import type { PageContext } from './pages/page.ts';
+import { type PageContext, phraseWithTime } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
 

@@ -8,11 +8,11 @@ import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
-import { accountPage, factsHtml, itemButton, phraseWithTime, questionPage, readForm, selectionTable } from './account-page.ts';
+import { accountPage, factsHtml, itemButton, questionPage, readForm, selectionTable } from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { makePageContext, pageReply, words } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
-import type { PageContext } from './pages/page.ts';
+import { type PageContext, phraseWithTime } from './pages/page.ts';
 
 const tokensUrl = '/home/__svc__/tokens';
 

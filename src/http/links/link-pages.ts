@@ -1,10 +1,10 @@
 import type { Entry } from '../../files/entry.ts';
 import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses, inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
-import { factsHtml, phraseWithTime } from '../html/account-page.ts';
+import { factsHtml } from '../html/account-page.ts';
 import { makePageContext, pageReply } from '../html/page-replies.ts';
 import { tools } from '../html/pages/listing/listing-tools.ts';
-import type { PageContext } from '../html/pages/page.ts';
+import { type PageContext, phraseWithTime } from '../html/pages/page.ts';
 import { type Reply, uncached } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 

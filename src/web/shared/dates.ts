@@ -89,7 +89,7 @@ export function showDate(place: HTMLElement): void {
 /** Like `showDate`, but for a time within a phrase. A future time is shown as today, tomorrow or a date, with the time of day. */
 export function showDateInPhrase(place: HTMLElement): void {
   const [timeMs, nowMs] = [elementTime(place), Date.now()];
-  if (timeMs - nowMs > minuteMs) {
+  if (timeMs - nowMs > minuteMs / 2) {
     const days = dayNumber(timeMs) - dayNumber(nowMs);
     place.replaceChildren(make('time', `${days < 2 ? relative.format(days, 'day') : date.format(timeMs)}, ${time.format(timeMs)}`));
     return;

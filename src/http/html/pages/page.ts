@@ -1,7 +1,8 @@
 import { type Html, html, icon } from '../../../lib/html.ts';
+import type { TextValues } from '../../../lib/translated-text.ts';
 import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { ReplyHeaders } from '../../reply/reply.ts';
-import type { Language } from './locales/language.ts';
+import type { Language, PageTextName } from './locales/language.ts';
 
 /** The colour themes of the pages. `system` means the theme of the reader's operating system. */
 export const themes = ['system', 'light', 'dark'] as const;
@@ -73,6 +74,17 @@ export function pageStart({ language, theme }: { language: Language; theme: Them
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">`;
+}
+
+/** Renders a time in UTC, which the page's script replaces with local time. @param isExact whether to show seconds and the time zone */
+export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number, isExact = false): Html {
+  return html`<span data-time="${Math.floor(timeMs / 1000)}"${isExact && html` data-exact`}>${language.date(timeMs)} UTC</span>`;
+}
+
+/** Renders a text with a time in place of `{date}`. The page's script replaces this time with local time. */
+export function phraseWithTime(context: Pick<PageContext, 'language'>, name: PageTextName, timeMs: number, values?: TextValues): Html {
+  const [before = '', after = ''] = context.language.text(name, { ...values, date: '{date}' }).split('{date}');
+  return html`${before}${timeHtml(context, timeMs)}${after}`;
 }
 
 const policy = [
