@@ -76,7 +76,7 @@ export const calloutOptions = z.strictObject({
   tokens: yesNo()
     .default(false)
     .describe(
-      'Ask the endpoint about access tokens and links of its accounts, with `type` `token`. Without this option, none of them works.',
+      'Ask the endpoint about access tokens and links of its accounts, with `type` `token`. Without this option, these tokens and links are refused.',
     ),
   cache_seconds: number(0, 86_400).default(0).describe('Seconds for which an accepted credential is remembered; 0 = ask every time.'),
 });

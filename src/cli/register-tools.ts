@@ -83,7 +83,7 @@ export const registerMock: Register = (program, run) => {
 };
 
 const inspectHelp = `
-The command asks the inspections of the path as an upload would: it sends the file to their endpoints, or to clamd. If their verdicts differ, a refusal takes precedence over a hold, and a hold over an acceptance.
+The command asks the inspections that apply to the path, as an upload would: it sends the file to their endpoints, or to clamd. If their verdicts differ, a refusal takes precedence over a hold, and a hold over an acceptance.
 
 Exit codes: 0 accepted, 2 wrong use, 3 refused, 4 held, 11 an inspection failed.
 
