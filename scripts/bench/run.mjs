@@ -3,7 +3,7 @@
 //   node scripts/bench/run.mjs [PART…] [--only TEXT] [--rounds N] [--against COMMIT] [--node NODE]… [--binary] [--smoke] [--write]
 //   without a part, all parts run; --only selects the parts whose name contains TEXT or, if there are none, the workloads with such a name;
 //   --against measures the build of a commit in the same rounds; --binary measures the binary with Node.js inside;
-//   --node adds an interpreter for `memory`;
+//   --node adds another Node.js to the part `memory`;
 //   --smoke only checks that everything works; --write puts the table of each part that was measured completely into
 //   docs/operate/performance.md, and the table of `pages` into docs/design/costs.md
 import { execFileSync } from 'node:child_process';

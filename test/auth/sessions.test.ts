@@ -26,7 +26,7 @@ test('a session ends after its idle time or its maximum age, and is no longer fo
   hold.done();
   hold.done();
   clock.advance(4_001);
-  assert.equal(sessions.find(id), undefined, 'the absolute lifetime has passed');
+  assert.equal(sessions.find(id), undefined, 'the maximum age has passed');
   await sessions.create(loginOf('b'));
   clock.advance(12_000);
   assert.deepEqual(ended, ['a', 'b']);

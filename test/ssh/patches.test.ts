@@ -28,7 +28,7 @@ async function bundleCopy(folder: string, change: (library: string) => void) {
   return runProgram('node', ['--input-type=module', '-e', code], { cwd: folder });
 }
 
-test('the patches of ssh2 are applied, and a build fails if one does not fit or is not used', async (t) => {
+test('the patches of ssh2 are applied, and a build fails if a patch does not apply or is not used', async (t) => {
   const folder = temporaryFolder(t);
   const whole = await bundleCopy(folder, () => {});
   assert.equal(whole.code, 0, whole.output);
