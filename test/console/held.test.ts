@@ -11,7 +11,10 @@ import { until } from '../support/receiver.ts';
 async function startHolding(t: TestContext) {
   const inspector = await startInspector(t);
   const group = { inspections: [['check']] };
-  const { server, console } = await startConsole(t, { inspections: { check: { name: 'Content check', type: 'http', url: inspector.url } }, group });
+  const { server, console } = await startConsole(t, {
+    inspections: { check: { name: 'Content check', type: 'http', url: inspector.url } },
+    group,
+  });
   const hold = async (name: string) => {
     assert.equal((await server.put(`/home/${name}`, 'odd')).status, 202);
     return (await heldOf(server)).find(({ path }) => path === `/${name}`)?.id ?? '';
@@ -23,7 +26,9 @@ async function startHolding(t: TestContext) {
 test('reviewers and operators release, discard and re-inspect held uploads; events name the administrator', async (t) => {
   const { inspector, server, console, hold, act } = await startHolding(t);
   const [a, b, c] = [await hold('a'), await hold('b'), await hold('c')];
-  const { items } = (await console.get('/api/held', asViewer)).json<{ items: { id: string; path: string; verdicts: { inspection: string; name: string }[] }[] }>();
+  const { items } = (await console.get('/api/held', asViewer)).json<{
+    items: { id: string; path: string; verdicts: { inspection: string; name: string }[] }[];
+  }>();
   assert.deepEqual(items.map(({ path }) => path).sort(), ['/a', '/b', '/c']);
   assert.deepEqual(
     items[0]?.verdicts.map(({ inspection, name }) => [inspection, name]),
