@@ -10,6 +10,9 @@ const { tag, texts } = await loadTexts<TextName>(english, {
   fr: () => import('../texts/console/fr.json', { with: { type: 'json' } }),
 });
 
+/** A colon and the blanks around it. In French, a no-break space precedes it. */
+export const colon = tag === 'fr' ? '\u00a0: ' : ': ';
+
 /** Returns a text in the language of the page. */
 export function text(name: TextName, values?: TextValues): string {
   return fillText(tag, texts[name], values);

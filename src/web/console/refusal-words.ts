@@ -2,6 +2,7 @@ import { broadCodes, type ErrorCode } from '../../lib/errors.ts';
 import de from '../texts/problems/de.json' with { type: 'json' };
 import es from '../texts/problems/es.json' with { type: 'json' };
 import fr from '../texts/problems/fr.json' with { type: 'json' };
+import { colon } from './language.ts';
 
 const translations: Readonly<Record<string, Readonly<Record<string, string>>>> = { de, es, fr };
 
@@ -17,5 +18,5 @@ export function refusalWords(code: string, message: string): string {
   if (!texts || !Object.hasOwn(texts, code)) return message;
   const words = texts[code] as string;
   const sentence = words.charAt(0).toLocaleUpperCase(language) + words.slice(1);
-  return broadCodes.has(code as ErrorCode) ? `${sentence}: ${message}` : sentence;
+  return broadCodes.has(code as ErrorCode) ? `${sentence}${colon}${message}` : sentence;
 }

@@ -1,7 +1,7 @@
 import type { AccountPage, AccountView } from '../../../console/api/schemas/accounts.ts';
 import { type Child, make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import { text } from '../language.ts';
+import { colon, text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
@@ -31,7 +31,7 @@ export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
 /** Lists the services on which an account has sessions, with the number of sessions. */
 export function sessionsText({ sessions }: AccountView): Child {
   if (sessions.length === 0) return noValue();
-  return datum(sessions.map(({ service, count }) => `${service}: ${numberText(count)}`).join(', '));
+  return datum(sessions.map(({ service, count }) => `${service}${colon}${numberText(count)}`).join(', '));
 }
 
 /** Returns a dash for a missing value. Phones show neither the dash nor the label of the value. */

@@ -3,7 +3,7 @@ import { shortTime } from '../../shared/dates.ts';
 import { make, makeSvg } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { changed, field, folded, localTime, openSearch, tellUnder, timePresets } from '../fields.ts';
-import { text } from '../language.ts';
+import { colon, text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
@@ -257,7 +257,7 @@ function histogram(choose: (since: string, until: string) => void) {
     const rest = makeSvg('rect', { class: 'uncounted', y: '0', height: String(height), width: String(Math.round(uncounted) * step) });
     svg.replaceChildren(...bars, rest, chosen);
     tellAll();
-    svg.ariaLabel = `${text('histogram')}: ${told.textContent}${partial.hidden ? '' : `. ${partial.textContent}`}`;
+    svg.ariaLabel = `${text('histogram')}${colon}${told.textContent}${partial.hidden ? '' : `. ${partial.textContent}`}`;
     element.hidden = false;
   };
   return { element, load };

@@ -81,6 +81,7 @@ const fineColumns: readonly Column<ToldExpectation>[] = [
   {
     title: text('name'),
     cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
+    className: 'title',
   },
   { title: text('account'), cell: (one) => datum(describeSender(one)) },
   { title: dueText('dueLast'), cell: ({ last }) => (last ? dueElement(last.due) : '–'), className: 'narrow' },

@@ -2,7 +2,7 @@ import type { OccurrenceHistory, Punctuality, ToldExpectation, ToldOccurrence } 
 import { make, makeButton } from '../../shared/dom.ts';
 import { durationText, formatTag } from '../../shared/locale.ts';
 import { localTime } from '../fields.ts';
-import { text } from '../language.ts';
+import { colon, text } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, facts, heading, loadingLine, panel, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -248,7 +248,7 @@ function dayView(day: Date, all: readonly ToldOccurrence[]): HTMLElement {
   const occurrences = all.filter(({ watched }) => watched !== false);
   const state = worstFirst.find((one) => occurrences.some((occurrence) => occurrence.state === one));
   if (!state && all.length > 0) {
-    const title = `${dayFormat.format(day)}: ${dueText('dueNotWatched')}`;
+    const title = `${dayFormat.format(day)}${colon}${dueText('dueNotWatched')}`;
     return make('li.before', { title }, number, make('span.hidden', title));
   }
   if (!state) return make('li', { ariaHidden: 'true' }, number);
@@ -256,7 +256,7 @@ function dayView(day: Date, all: readonly ToldOccurrence[]): HTMLElement {
     const found = occurrences.filter((occurrence) => occurrence.state === one).length;
     return found === 0 ? [] : [occurrences.length === 1 ? dueText(`due_${one}`) : `${found} × ${dueText(`due_${one}`)}`];
   });
-  const words = `${dayFormat.format(day)}: ${counts.join(', ')}`;
+  const words = `${dayFormat.format(day)}${colon}${counts.join(', ')}`;
   return make(
     'li',
     { className: stateKinds[state], title: words },

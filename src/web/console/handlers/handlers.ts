@@ -8,7 +8,7 @@ import en from '../../texts/handlers/en.json' with { type: 'json' };
 import es from '../../texts/handlers/es.json' with { type: 'json' };
 import fr from '../../texts/handlers/fr.json' with { type: 'json' };
 import { findHandlers } from '../handler-names.ts';
-import { text } from '../language.ts';
+import { colon, text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
 import { ask } from '../request.ts';
@@ -79,7 +79,7 @@ function reasonText({ reason, reason_code, reason_value }: HandlerView): string 
 function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
   const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
-  return make(kind, `${text('lastError')} `, ageInPhrase(last_error_time), ': ', datum(last_error));
+  return make(kind, `${text('lastError')} `, ageInPhrase(last_error_time), colon, datum(last_error));
 }
 
 function actions(handler: HandlerView, refresh: () => Promise<void>): HTMLElement[] {
