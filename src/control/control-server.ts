@@ -87,7 +87,7 @@ async function answer(
   outgoing.setHeader('connection', 'close');
   try {
     const isOrder = incoming.method === 'POST' && incoming.url?.startsWith('/orders/');
-    const items = isOrder ? await obey(incoming, orders) : (await findItems(incoming, collections, log)).map(({ shown }) => shown);
+    const items = isOrder ? await obey(incoming, orders) : (await handleItems(incoming, collections, log)).map(({ shown }) => shown);
     outgoing.writeHead(200, { 'content-type': 'application/x-ndjson' });
     await pipeline(Readable.from(items.map((item) => `${JSON.stringify(item)}\n`)), outgoing);
   } catch (error) {
@@ -127,10 +127,12 @@ async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly
 }
 
 /**
- * Lists, removes or restores items, or acts on them, as the request asks. @throws ServiceError `not-found`, `bad-request`,
- * `method-not-allowed`
+ * Lists, removes or restores items, or acts on them, as the request asks.
+ *
+ * @returns the items of the reply
+ * @throws ServiceError `not-found`, `bad-request`, `method-not-allowed`
  */
-async function findItems({ method, url = '' }: IncomingMessage, collections: Controlled, log: Log): Promise<Pick<Item, 'shown'>[]> {
+async function handleItems({ method, url = '' }: IncomingMessage, collections: Controlled, log: Log): Promise<Pick<Item, 'shown'>[]> {
   if (!URL.canParse(url, 'http://control')) throw new ServiceError('bad-request', 'The request target is not a path.');
   const { pathname, searchParams } = new URL(url, 'http://control');
   const name = controlledNames.find((candidate) => pathname === `/${candidate}`);

@@ -24,7 +24,7 @@ const remedies: Readonly<Record<Kind, string>> = {
 /**
  * Inspects the files of accounts, or a copy of them, for properties that svc treats differently from the old server.
  *
- * @param root folder with a copy of the old machine's files, in place of `/`
+ * @param root folder that takes the place of the old machine's `/`, and contains a copy of its files
  * @param folder folder against which relative paths of home folders are resolved
  */
 export function checkHomes(accounts: readonly DraftAccount[], root: string, folder: string): Note[] {

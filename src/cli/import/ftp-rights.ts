@@ -2,8 +2,8 @@ import { type Draft, type DraftAccount, disable, draftAccount, fullControl } fro
 import type { UnixAccount } from './unix-accounts.ts';
 
 /**
- * The permissions that FTP commands can use. STOR and STOU list both `allow-write` and `allow-create-file`. An importer grants only one of
- * these two. Which one depends on whether the old server let the account overwrite files.
+ * FTP commands, with the permissions of svc that allow the same. STOR and STOU need only one of their two permissions: `allow-write` if the
+ * old server let the account overwrite files, otherwise `allow-create-file`.
  */
 const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   RETR: ['allow-read'],
@@ -45,7 +45,7 @@ export const allRights: readonly string[] = [
   ...(rightsOfCommands.WRITE as readonly string[]).filter((right) => right !== 'allow-create-file'),
 ];
 
-/** Returns the permissions that commands can use. `ALL` means all permissions. */
+/** Returns the permissions in `rightsOfCommands` for some commands. `ALL` means all permissions. */
 export function commandRights(commands: readonly string[]): string[] {
   return commands.flatMap((command) =>
     command.toUpperCase() === 'ALL' ? [...allRights, 'allow-create-file'] : (rightsOfCommands[command.toUpperCase()] ?? []),

@@ -138,8 +138,8 @@ function addUser(reader: Reader, user: Members): void {
     .map((key) => key.trim())
     .filter(Boolean);
   account.home = expand(text(user.home_dir)) || expand(text(settings.home_dir)) || reader.home;
-  account.quotaBytes = smallest(number(user.quota_size), number(settings.quota_size));
-  account.largestFileBytes = smallest(number(own.max_upload_file_size), number(ofGroup.max_upload_file_size));
+  account.quotaBytes = appliedLimit(number(user.quota_size), number(settings.quota_size));
+  account.largestFileBytes = appliedLimit(number(own.max_upload_file_size), number(ofGroup.max_upload_file_size));
   setPermissions(account, { ...members(settings.permissions), ...members(user.permissions) }, expand);
   setVirtualFolders(reader, account, [...list(group.virtual_folders), ...list(user.virtual_folders)].map(members), expand, tell);
   setCredentials(
@@ -231,7 +231,7 @@ function addUser(reader: Reader, user: Members): void {
 }
 
 /** Returns the limit that SFTPGo applies: the user's own limit or, if the user has none, the limit of the group. 0 means no limit. */
-function smallest(own: number, ofGroup: number): number {
+function appliedLimit(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }
 
@@ -294,7 +294,7 @@ function setVirtualFolders(
   }
 }
 
-/** Sets the required credentials. Two are required if neither is accepted without the other. */
+/** Sets the required credentials. Key and password are both required if SFTPGo accepts them only together. */
 function setCredentials(draft: Draft, account: DraftAccount, denied: readonly string[], protocols: readonly string[]): void {
   const has = (name: string) => !denied.includes(name);
   const byPassword = has('password') && has('password-over-SSH');

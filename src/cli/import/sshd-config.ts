@@ -63,7 +63,7 @@ export function splitWords(line: string): string[] | undefined {
   return words;
 }
 
-/** Reads a configuration and the files that it includes. @param root folder with a copy of the old machine's files, in place of `/` */
+/** Reads a configuration and the files that it includes. @param root folder that takes the place of the old machine's `/` */
 export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Block[] {
   const blocks: Block[] = [{ criteria: [], directives: [] }];
   let files = 0;

@@ -182,7 +182,7 @@ _svc_complete() {
       continue
     fi
     word=\${line%%$'\\t'*}
-    # The shell has split --option=value; only the value is its word.
+    # The shell has split --option=value, so the word at the cursor is only the value.
     [[ \${COMP_WORDS[COMP_CWORD]} != -* && $word == --*=* ]] && word=\${word#*=}
     COMPREPLY+=("$(printf %q "$word")")
   done < <("\${COMP_WORDS[0]}" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)

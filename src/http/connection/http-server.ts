@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes. New certificates, TLS options or ticket keys need a new object, because some options are fixed. */
+  /** Makes the TLS handshakes. It is replaced for new certificates, TLS options or ticket keys, because it cannot change all of them. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -95,7 +95,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable` if the address, named in the message, is in use or not permitted */
+  /** Starts to accept connections. @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted */
   async listen(): Promise<void> {
     if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
@@ -299,7 +299,7 @@ const options = {
 };
 
 interface StreamListener {
-  /** Called with each request whose client still waits for the reply. */
+  /** Called with each request. A request whose stream was already reset is dropped instead. */
   onRequest(request: StreamRequest): void;
   /** Handles a fault in a listener that Node.js calls; must not throw. */
   onFault(error: unknown, victim: { destroy(): void }): void;
@@ -342,7 +342,7 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // A client may cancel a stream, so this is no error. The writer of the reply also learns of the end.
+  // The client may cancel a stream, so this listener ignores the error. The writer of the reply learns of the end by itself.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

@@ -13,7 +13,7 @@ import { column, linksData, nextDirection } from './pages/listing/listing-page.t
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Reads a form of a page of the account, such as the trash. The IDs of 1,000 items take 42 KiB. */
+/** Reads a form of a page of the account, such as the trash. The limit leaves ample room: the IDs of 1,000 items take 42 KiB. */
 export const readForm = (exchange: Exchange) => readSmallForm(exchange, 256 * 1024);
 
 interface AccountPage {
@@ -41,7 +41,12 @@ ${content}
   return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
 }
 
-/** Renders a button that ends the selected items or, with an icon, acts on one item. @param action value of the form's field `action` */
+/**
+ * Renders a button for the selected items. Without `name`, the button ends all of them. With `name`, it has the icon of this name, and the
+ * page's script shows it only while exactly one item is selected.
+ *
+ * @param action value of the form's field `action`
+ */
 export function itemButton(action: string, label: string, name?: IconName): Html {
   const looks = name === undefined ? html`class="trigger danger"` : html`class="trigger" data-one`;
   return html`<button ${looks} name="action" value="${action}" data-icon="${name ?? 'trash'}" title="${label}">${icon(name ?? 'trash')}<span class="wide">${label}</span></button>`;

@@ -70,7 +70,7 @@ async function typedPassword(exchange: Exchange): Promise<string | undefined> {
   return (await readSmallForm(exchange)).get('password') ?? undefined;
 }
 
-/** Returns a value that proves that its owner knew the password. It is valid on all nodes until the link ends. */
+/** Returns the value of the cookie. Only visitors who entered the password get it. It is valid on all nodes until the link ends. */
 function passwordProof(secret: string, passwordHash: string): string {
   return createHmac('sha256', passwordHash).update(secret).digest('base64url');
 }

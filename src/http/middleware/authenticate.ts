@@ -217,7 +217,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
     (isKnown) => chain.authenticate({ ...credentials, isKnown }),
     ({ outcome }) => attemptOutcomes[outcome],
   );
-  // The login must be in the journal before the reply. A GET of a file or folder does not wait here, because it waits before its reply.
+  // The login must be in the journal before the request changes anything. A GET of a file or folder waits only before its reply.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
   if (result.outcome === 'over') throw new ServiceError('unauthorized', result.reason, { details: { [overDetail]: true } });

@@ -20,7 +20,7 @@ const preparedKey = Symbol('prepared reply');
 interface Prepared {
   base: ReplyHeaders;
   path: string;
-  /** Header lines for HTTP/1. `x-request-id` comes first, because its value is changed for each request. */
+  /** Header lines for HTTP/1. The first header is `x-request-id`: its value, `lines[1]`, is replaced for each request. */
   lines: OutgoingHttpHeader[];
   /** Headers for HTTP/2. */
   head: OutgoingHttpHeaders;

@@ -21,8 +21,8 @@ function requestedHosts(exchange: ServiceRequest): string[] {
 
 /**
  * Returns whether an origin belongs to this service (docs/spec/http.md#cross-site-requests): it is in `accepted_origins`, or has the host
- * and port of the request. The scheme may differ, because a proxy can end TLS. But http is refused if `accepted_origins` has the host with
- * https.
+ * and port of the request. Both http and https are accepted, because a proxy can end TLS. But http is refused if `accepted_origins` has the
+ * host with https.
  */
 export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }: URL): boolean {
   const { accepted_origins: accepted } = exchange.service.options;

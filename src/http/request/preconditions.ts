@@ -56,8 +56,8 @@ export type Preconditions = (current: Entry | undefined) => void;
  * no entity tag.
  *
  * @param asked conditions that replace those of this request
- * @returns a function that checks the preconditions. Call it with the current state of the request's own resource, while the change holds
- * the lock of that resource
+ * @returns a function that checks the preconditions against the current state of the request's own resource. Operations can call it early,
+ * and again just before the change takes effect
  * @throws ServiceError `bad-request` for an `If` that is malformed or has a foreign URL, `forbidden` for conditions on a hidden member
  */
 export async function preconditions(

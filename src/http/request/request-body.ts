@@ -53,7 +53,7 @@ function mayHaveBody(exchange: Exchange): boolean {
 interface BodyListener {
   onData(chunk: Buffer): void;
   onEnd(): void;
-  /** Called if the client disconnected (ServiceError `client-gone`), or if another listener threw. */
+  /** Called if the client disconnected (ServiceError `client-gone`), or if `onData` or `onEnd` threw. */
   onFault(error: unknown): void;
 }
 

@@ -85,13 +85,13 @@ class UploadOver extends Error {
   }
 }
 
-/** Marks an error that ended the upload. For other errors the reply contains the state of the upload. */
+/** Wraps an error that ended the upload in `UploadOver`. To any other error, adds headers with the state of the upload. */
 function tusFault(error: unknown, { record }: ResumableUpload): unknown {
   if (!isServiceError(error) || error.code === 'client-gone') return error;
   return record.outcome?.kind === 'failed' ? new UploadOver(error) : withHeaders(error, tusState(record));
 }
 
-/** Marks an error that prevented an upload, if its status would make tus clients repeat the request for ever. */
+/** Wraps an error that prevented an upload in `UploadOver`, if its status would make tus clients repeat the request for ever. */
 export function tusRefusal(error: unknown): unknown {
   return isServiceError(error) && statusCodes[error.code] === 409 ? new UploadOver(error) : error;
 }

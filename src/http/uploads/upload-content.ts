@@ -34,7 +34,7 @@ interface ContentRequest {
  * Appends the content of a request to an upload. If the client disconnects, another request can continue after the content received so far.
  * If the interrupted request has a digest, its content is discarded. Any fault ends the upload if the client does not know its URL.
  *
- * @throws ServiceError; in this case the upload has ended, or was released for another request
+ * @throws ServiceError; in this case the upload has ended, or its hold was given up, so that another request can continue the upload
  */
 export async function receiveContent(exchange: Exchange, upload: ResumableUpload, request: ContentRequest): Promise<void> {
   const { digests, observer } = request;

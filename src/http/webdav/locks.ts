@@ -128,7 +128,9 @@ function requestedTimeoutS(text: string | undefined): number {
 }
 
 /**
- * Reads a LOCK body. @throws ServiceError `bad-request` if it is no `lockinfo`, `unprocessable` for any lock but an exclusive write lock
+ * Checks a LOCK body, and returns the owner in it.
+ *
+ * @throws ServiceError `bad-request` if it is no `lockinfo`, `unprocessable` if the requested lock is not an exclusive write lock
  */
 function readOwner(info: XmlElement): LockOwner | undefined {
   if (info.namespace !== davNamespace || info.name !== 'lockinfo')

@@ -46,7 +46,7 @@ export class ConnectionSession {
    * Checks whether the session was ended elsewhere.
    *
    * @param nowMs monotonic time
-   * @param onEnd called if the session was ended, during this call or later
+   * @param onEnd called if the session was ended; the call can come after this method has returned
    */
   check(nowMs: number, onEnd: () => void): void {
     if (nowMs < this.#nextCheckMs) return;

@@ -47,7 +47,11 @@ class KeyExchanges {
     this.#last = { ms: nowMs, bytes };
   }
 
-  /** Counts an exchange, except for the first. Call it before `done`. @returns whether the client begins exchanges too often */
+  /**
+   * Counts an exchange if it is early. Call this for each exchange except the first, before `done`.
+   *
+   * @returns whether the client begins exchanges too often
+   */
   areTooMany(nowMs: number, bytes: number): boolean {
     if (bytes - this.#last.bytes >= bytesBetweenExchanges) return false;
     if (nowMs - this.#early.sinceMs > earlyWindowMs) this.#early = { count: 0, sinceMs: nowMs };
