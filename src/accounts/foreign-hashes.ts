@@ -76,7 +76,7 @@ const formats: readonly Format[] = [
     pattern: /^\$argon2id?\$v=19\$m=(\d{1,8}),t=(\d{1,5}),p=(\d{1,3})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/,
     excess: ([m, t, p]) => {
       const [memory, passes, lanes] = [Number(m), Number(t), Number(p)];
-      if (passes < 1 || lanes < 1 || memory < 8 * lanes) return 'parameters that Argon2 does not know';
+      if (passes < 1 || lanes < 1 || memory < 8 * lanes) return 'parameters with values that Argon2 does not allow';
       return above(memory, largestArgonMemory, 'KiB of memory') ?? above(memory * passes, largestArgonWork, 'KiB of memory times passes');
     },
     weakness: ([m]) => below(Number(m), fairArgonMemory, 'KiB of memory'),

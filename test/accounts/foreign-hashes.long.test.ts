@@ -79,7 +79,7 @@ test('hashes that cost too much, are malformed or cannot be verified are refused
     [sha.replace('$6$', '$6$rounds=999999999$')]: /hash of SHA-crypt that svc does not verify: it has 999999999 rounds/,
     [argon.replace('m=16384', 'm=4194304')]: /KiB of memory; more than/,
     [argon.replace('t=2', 't=9999')]: /memory times passes/,
-    [argon.replace('p=1', 'p=0')]: /does not know/,
+    [argon.replace('p=1', 'p=0')]: /does not allow/,
     [argon.replace('argon2id', 'argon2d')]: /cannot verify/,
     '$pbkdf2-sha256$999999999$salt$R5J62hsSq+pYw00hLLPKBbcGXmq7fj5+/M0IFoYtZbo=': /iterations; more than/,
     '$y$j9T$abcdefghijklmnop$3dL1LkYnZM.OVXuVdnnaKVDlLYT92dRwOzDZ5XiVCe.': /yescrypt, which svc cannot verify/,
