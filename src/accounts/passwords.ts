@@ -96,8 +96,9 @@ function derive(password: string, { ln, r, p, salt }: HashCost & { salt: Buffer 
 }
 
 /**
- * Whether a text can be a password (docs/spec/authentication.md#names-and-passwords). scrypt pads keys with zeros (HMAC, RFC 2104), so that
- * `pw` and `pw\0` have equal hashes. Each lone surrogate is hashed as U+FFFD, so texts that differ only in these have equal hashes, too.
+ * Whether a text can be a password (docs/spec/authentication.md#names-and-passwords). Texts with NUL or lone surrogates cannot, because
+ * different passwords would have equal hashes: scrypt pads keys with zeros (HMAC, RFC 2104), so `pw` and `pw\0` have equal hashes, and
+ * each lone surrogate is hashed as U+FFFD.
  */
 export function isPassword(text: string): boolean {
   return text.length <= longestCredentialCharacters && text.isWellFormed() && !text.includes('\0');

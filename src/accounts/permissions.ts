@@ -45,7 +45,7 @@ function regularExpressionCost(text: string): number {
       add(0);
       last = (open.pop() ?? 0) + 2;
     } else if (part === '*' || part === '+' || part === '?') last++;
-    // Flags count as 0, because a repetition after them repeats the part before them.
+    // Flags are skipped, because a repetition after them repeats the part before them.
     else if (!part.startsWith('(?')) add(part.startsWith('\\Q') ? part.length : /\\p/i.test(part) ? unicodeClassCost : 1);
   }
   return open.reduce((sum, size) => sum + size, last);
@@ -102,7 +102,7 @@ export interface PermissionOptions {
 /** The permissions of a group that does not set any. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
-/** The permissions of a group whose list is empty: a copy of the default, so that `svc validate` can distinguish an empty and no list. */
+/** The permissions of a group with an empty list: a copy of the default, so that `svc validate` can tell an empty list from none. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
 function combineRights(keywords: readonly string[]): number {

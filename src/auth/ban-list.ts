@@ -14,7 +14,10 @@ export function loginSource(address: string): string {
     .join(':')}::/64`;
 }
 
-/** The kinds of secrets that do not belong to accounts. Guesses at them do not count against an account, even if it has the same name. */
+/**
+ * The kinds of secrets that do not belong to accounts. Guesses at them do not count against accounts: guesses at the password of an
+ * administrator do not count against an account with the same name.
+ */
 export type GuessRealm = 'administrator' | 'link';
 
 /**

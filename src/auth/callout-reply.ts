@@ -53,8 +53,8 @@ const permissions = z
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
 /**
- * A text that is compared with other texts, and that events contain. So different texts must not become the same bytes, and a line break
- * must not end the line of a mail header.
+ * A text that is compared with other texts, and that events contain. So different texts must not become the same bytes in UTF-8. If a
+ * receiver of events writes the text into the header of an e-mail, a line break must not add another header.
  */
 const plainText = shortText.refine(
   (text) => text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(text),

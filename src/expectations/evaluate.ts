@@ -35,7 +35,7 @@ export function makeExpectations(options: Readonly<Record<string, ExpectationOpt
 /**
  * Passes the events of a journal to expectations, up to the journal's current end.
  *
- * @param onState called for each event that reported a state
+ * @param onState called for each event that reported a state, or that files are expected again
  * @returns the end of the journal
  */
 export async function readExpectations(
@@ -83,7 +83,11 @@ export interface StateEvent {
   id: number;
 }
 
-/** Passes an event to expectations. The event reports a file, an excuse, or that files are expected again. */
+/**
+ * Passes an event to expectations if it reports a file, an excuse, or that files are expected again.
+ *
+ * @param onState called for an event that reported a state, or that files are expected again
+ */
 export function takeEvent(
   expectations: readonly Expectation[],
   logged: Parameters<Expectation['add']>[0],

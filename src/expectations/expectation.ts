@@ -21,10 +21,13 @@ export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, numb
 
 const dayMs = 86_400_000;
 
-/** Maximum delay of a file whose path contains the date, and maximum time for which files can be expected again. */
+/**
+ * Maximum delay of a file whose path contains the date. If files are expected again, also the maximum time until the new end of the grace
+ * period.
+ */
 export const latestMs = 31 * dayMs;
 
-/** Number of occurrences before the earliest due time that are considered, too, because a late file may belong to them. */
+/** Before the earliest due time that counts, this number of occurrences is considered, too, because a late file may belong to them. */
 const earlierKnown = 2;
 
 interface Arrival {
@@ -59,7 +62,7 @@ export function dueTimesOf(options: ExpectationOptions): DueTimes {
   });
 }
 
-/** Maximum number of occurrences that a list considers before the last one. */
+/** When expectations are listed, at most this number of occurrences before the newest one is computed (`neededSince`). */
 const maxConsidered = 500;
 
 /**
@@ -94,8 +97,8 @@ export class Expectation {
 
   /**
    * @param fromMs the earliest due time that counts (Unix time in milliseconds)
-   * @param earliestMs up to two occurrences before `fromMs` are considered, too, because a late file may belong to them. Occurrences that
-   *   are due before `earliestMs` are not considered
+   * @param earliestMs occurrences that are due before this time are never considered. Up to two occurrences between this time and `fromMs`
+   *   are considered, because a late file may belong to them
    * @param dueTimes the due times of the options
    */
   constructor(uuid: string, options: ExpectationOptions, dueTimes: DueTimes, fromMs: number, earliestMs = fromMs) {
@@ -211,7 +214,7 @@ export class Expectation {
     const open = this.#openAt(timeMs).filter((one) => one.path.matches(path));
     const isSurplus = (one: Occurrence) => timeMs <= one.graceEndsMs && !this.isReopened(one);
     // With `opens`, a file counts first for an occurrence that can still take it in time, and only then as the late file of an earlier one.
-    // Otherwise, after one missing file, every later file would count as late.
+    // If the file counted first for the earlier occurrence, every file after a missing one would count as late.
     const inTime = this.options.opens === undefined ? [] : open.filter(({ graceEndsMs }) => timeMs <= graceEndsMs);
     const isTaker = (one: Occurrence) => this.#takes(one, timeMs);
     const taker = inTime.find(isTaker) ?? open.find(isTaker) ?? open.find(isSurplus);

@@ -48,7 +48,8 @@ const shownMs = 31 * dayMs;
 /** The state that processes with the same expectations share. */
 export interface ExpectationStore {
   /**
-   * Records the current time as the start of the watch of each given expectation that has no record. Removes the records of all others.
+   * Records the current time as the start of the watch of each given expectation that has no record. Removes the records of expectations
+   * that are not given.
    *
    * @returns the time since which each expectation is watched (Unix time in milliseconds)
    * @throws ServiceError `unavailable`
@@ -293,8 +294,8 @@ export class ExpectationWatch {
 }
 
 /**
- * Whether a new state is reported. A state that came from a file or an excuse stays if retention removes the event of the file. It becomes
- * malformed only if too many files arrive.
+ * Whether a new state is reported. Retention may have removed the events of files and excuses. So `missing` is never reported after another
+ * state, and after `met`, `late` or `excused`, `malformed` is reported only if too many files have arrived.
  */
 function isNews(before: number | undefined, next: number, hasTooMany: boolean): boolean {
   if (before === undefined) return true;

@@ -142,7 +142,12 @@ export class AccountPaths {
     return location.realPath;
   }
 
-  /** @throws ServiceError `fixed-folder` for the home folder and virtual folders, `storage-full` when changes cannot be journalled */
+  /**
+   * The real path of a file or folder that is to be removed.
+   *
+   * @throws ServiceError `fixed-folder` for the home folder and virtual folders, `not-found`, `storage-full` when changes cannot be
+   *   journalled
+   */
   removable(path: VirtualPath): string {
     this.environment.events.assertWritable();
     const location = this.mounts.locate(path);

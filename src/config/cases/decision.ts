@@ -283,7 +283,7 @@ function parseSftpTarget(path: string): Target {
 }
 
 /**
- * Parses the path of a URL. Reserved URLs are refused later: like the service, `follow` finds the account first.
+ * Parses the path of a URL. Reserved URLs are not refused here, but in `follow`, because the service also finds the account first.
  *
  * @throws Refused if `path` is not the URL path of a file or folder
  */

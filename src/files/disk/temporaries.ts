@@ -279,8 +279,8 @@ function parseLine(line: string): Remains[] {
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
     if (typeof path !== 'string' || typeof original !== 'string') return [];
-    // A move sets its source aside in the target folder. So an item that was set aside may have its former path in another folder; no other
-    // item may.
+    // A move sets its source aside in the target folder. So only an item with the name of one that was set aside may return to another
+    // folder.
     const mayReturn = dirname(path) === dirname(original) || isAsideName(basename(path));
     return mayReturn ? [{ path, original, successor: parseSuccessor(successor) }] : [{ path }];
   } catch {

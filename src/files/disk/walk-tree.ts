@@ -19,7 +19,10 @@ interface WalkOptions {
   passesTooDeep?: boolean;
 }
 
-/** Yields a folder and all its members, folders first. Does not follow symbolic links; only one descriptor is open at a time. */
+/**
+ * Yields a folder and all its members, each folder before its members. Does not follow symbolic links; only one descriptor is open at a
+ * time.
+ */
 export async function* walkTree(roots: RealRoots, path: string, options: WalkOptions = {}): AsyncGenerator<TreeMember> {
   const waiting = [''];
   let seen = 0;

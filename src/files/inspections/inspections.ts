@@ -172,7 +172,7 @@ export class Inspections {
     for (const inspection of this.#inspections.values()) inspection.stop();
   }
 
-  /** Returns the name of an inspection; its UUID if it is not in the configuration, or disabled. */
+  /** Returns the name of an inspection; its UUID if the inspection is disabled, or not in the configuration. */
   nameOf(uuid: string): string {
     return this.#inspections.get(uuid)?.name ?? uuid;
   }

@@ -105,7 +105,7 @@ export async function followFolder(
   { realPath, from, now }: { realPath: string; from: VirtualPath; now: () => Place },
 ): Promise<void> {
   if (!isWithin(contentPath, realPath)) return;
-  // Until this change is recorded, a later move of the folder cannot find the upload. The place is therefore checked again afterwards.
+  // Until the new path is recorded, another move of the folder cannot find the upload. So the folder's place is checked again after that.
   for (let place = now(), told = ''; place.realPath !== told; place = now()) {
     told = place.realPath;
     const inFolder = told + contentPath.slice(realPath.length);

@@ -1,5 +1,6 @@
 /**
- * The verdict of an inspection. It is `failure` if the inspection gave no usable answer, and `larger` if the file is too large to be sent.
+ * The verdict of an inspection. It is `failure` if the inspection gave no usable answer, and `larger` if the file is larger than
+ * `maximum_size` or than clamd's own limit.
  */
 export type VerdictKind = 'accept' | 'refuse' | 'hold' | 'failure' | 'larger';
 

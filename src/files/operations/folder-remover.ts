@@ -32,8 +32,8 @@ interface Aside {
 /**
  * Gives a member of an opened folder a hidden name, for example because rename(2) cannot replace a folder. The opened folder must stay open
  * until `putBack` or `remove`. If the process is killed meanwhile, the next start moves the member back, unless the `successor` exists. If
- * the former name is taken by then, a member with a `successor` gets a numbered name. A member without a `successor` was to be replaced, so
- * it is removed.
+ * the former name is taken by then, it matters whether a `successor` was given. If so, the member gets a numbered name. If not, the member
+ * was to be replaced, so it is removed.
  */
 export function setAside(
   parent: OpenedFolder,
@@ -174,7 +174,7 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
-/** Whether a folder counts as empty if it contains only files with such names: content of unfinished uploads, and records of retention. */
+/** Whether a folder counts as empty despite a file with this name: the content of an unfinished upload, or a record of retention. */
 function isNegligible(name: string): boolean {
   return isKeptName(name) || isRetentionName(name);
 }

@@ -127,8 +127,8 @@ async function takeUploadsAlong({ paths, from, to, source, target }: Move, follo
 }
 
 /**
- * Renames a file that is being uploaded. If an older file has the same name, that file is renamed, too. Emits `fileRenamed`
- * or `renameFailed`.
+ * Renames a file that is being uploaded. If the upload would replace an older file, that file is renamed, too. Emits `fileRenamed` or
+ * `renameFailed`.
  *
  * @throws ServiceError as `moveEntry`
  */
@@ -167,7 +167,7 @@ export async function followChange(change: Promise<unknown>, follow: () => Promi
 }
 
 /**
- * Makes the checks of a move that precede the first change on disk.
+ * Makes the first checks of a move, which do not need the opened folders.
  *
  * @throws ServiceError `forbidden`, `destination-exists`, and those of `checkNesting`
  */

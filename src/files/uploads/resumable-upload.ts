@@ -20,7 +20,7 @@ import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from 
 import { takeOverContent } from './take-over.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
-/** Errors after which a later request may continue the upload. For example, `internal` says that the disk failed. */
+/** Errors whose cause may pass, so a later request may continue the upload. For example, `internal` means that the disk failed. */
 const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests', 'internal'] as const;
 
 /** Whether an error ends an upload, because every later request would fail for the same reason. */
