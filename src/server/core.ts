@@ -243,7 +243,7 @@ export class Core {
     return this.#shared.records;
   }
 
-  /** Opens a new record for deliveries that an operator starts. */
+  /** Opens the log for the records of deliveries that an operator starts. */
   openReplayLog(): ReturnType<SharedJournal['openReplayLog']> {
     return this.#shared.openReplayLog();
   }

@@ -29,7 +29,7 @@ export interface SharedJournal {
   journal: EventLog;
   figures?: () => Promise<SharedFigures>;
   records: DeliveryRecords;
-  /** Opens a new record for deliveries that an operator starts. */
+  /** Opens the log for the records of deliveries that an operator starts. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   deliveryStore: DeliveryStore;
   expectationStore: ExpectationStore;

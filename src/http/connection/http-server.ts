@@ -299,7 +299,7 @@ const options = {
 };
 
 interface StreamListener {
-  /** Called with each request. A request whose stream was already reset is dropped instead. */
+  /** Called with each request whose stream has not been reset in the meantime. */
   onRequest(request: StreamRequest): void;
   /** Handles a fault in a listener that Node.js calls; must not throw. */
   onFault(error: unknown, victim: { destroy(): void }): void;
