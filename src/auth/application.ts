@@ -22,7 +22,7 @@ export class ApplicationMethod implements AuthMethod {
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
   readonly #replacement: HashReplacement | undefined;
-  /** For each login, the version of the account with which the login was last found valid. */
+  /** For each login, the account for which the login was last found valid. If the account changes, it is a new object. */
   readonly #confirmed = new WeakMap<Identity, LocalAccount>();
   #watch: Timer | undefined;
   state: MethodState = 'stopped';

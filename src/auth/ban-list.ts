@@ -114,7 +114,7 @@ export interface AddressBans extends BanOverview {
    * Asks whether an attempt may begin. The caller must call `end` after an admitted attempt.
    *
    * @param leaseMs time in milliseconds after which the slot is released at the latest
-   * @param isInLine whether it is the attempt's turn to take a slot; if not, it is admitted only if it needs no slot
+   * @param isInLine whether it is the attempt's turn to take a slot; if not, the attempt is admitted only if it needs no slot
    */
   begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
   /** Counts the outcome and releases the slot. The failure that reaches the limit bans the source. */

@@ -153,7 +153,7 @@ export class HeldUploads implements Holding {
       await this.supersede(target, id);
       await paths.emitDurable(eventIds.uploadHeld, path, { held_id: id, reason: held.reason, total_write, moved_from });
     });
-    // After a running inspection, `#apply` notices the new name and inspects the upload again.
+    // If an inspection is already running, `#apply` notices the new name at its end, and inspects the upload again.
     if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
     return heldError(id, path);
   }

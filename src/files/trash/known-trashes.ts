@@ -42,7 +42,7 @@ export class KnownTrashes {
     this.#daysNow = daysNow;
   }
 
-  /** The retention of a trash in days. If the current configuration has none, the retention at the last use of the trash applies. */
+  /** The retention of a trash in days. If the current configuration has none, `days` of the record applies. */
   daysOf(trash: KnownTrash): number {
     return this.#daysNow(trash) || trash.days;
   }

@@ -90,7 +90,7 @@ export interface KeptReplaced {
 /**
  * Prepares to keep a file or folder that is about to be replaced. On a full disk, resolves with undefined, and nothing is kept.
  *
- * @param mustGo whether a file is moved away before the replacement, as a folder always is
+ * @param mustGo whether a file, too, is moved into the trash instead of getting a second hard link. Needed if a folder replaces the file
  */
 export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<KeptReplaced | undefined>;
 
