@@ -116,12 +116,13 @@ browserTest('in the trash of an account, one item is restored, one deleted, and 
   assert.deepEqual(await trashOf(server), []);
 });
 
-browserTest('a ban tells its reason, which is a link to the failed attempts', async (t) => {
+browserTest('a ban tells its begin and the number of its failures, which is a link to them', async (t) => {
   const { server, console } = await startConsole(t, { server: { security_policy: { ban_after_failures: 3 } } });
   for (let number = 0; number < 3; number++) await server.get('/home/', { user: `alice:wrong-${number}` });
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '#accounts');
-  await panelOf(page, 'Bans').getByRole('link', { name: 'too many failures from this address' }).click();
+  assert.match(await panelOf(page, 'Bans').locator('tbody tr').innerText(), /\tNow\tToday/);
+  await panelOf(page, 'Bans').getByRole('link', { name: '3 failed logins from this address' }).click();
   await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor();
   assert.equal(decodeURIComponent(new URL(page.url()).hash), '#events?address=127.0.0.1&status=failure');
   await page.locator('main tbody tr', { hasText: 'credentials not accepted' }).first().waitFor();

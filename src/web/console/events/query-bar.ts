@@ -122,12 +122,9 @@ export function queryBar(
     input.removeAttribute('aria-activedescendant');
     list.replaceChildren(
       ...offers.map(({ inserted, hint }, index) => {
-        const id = /^-?event:(\d+)$/.exec(inserted)?.[1];
-        const option = make(
-          'li',
-          { id: `query-offer-${index}`, role: 'option', ariaSelected: 'false' },
-          make('span', make('b', clear(inserted)), ' ', hint),
-        );
+        const [, isOut, id] = /^(-?)event:(\d+)$/.exec(inserted) ?? [];
+        const words = id === undefined ? [make('b', clear(inserted)), ' ', hint] : [isOut ? '-event: ' : '', make('b', hint)];
+        const option = make('li', { id: `query-offer-${index}`, role: 'option', ariaSelected: 'false' }, make('span', ...words));
         if (id !== undefined) option.prepend(eventBadge(id), ' ');
         option.addEventListener('pointerdown', (event) => {
           event.preventDefault();

@@ -1,5 +1,5 @@
 import { nameList } from '../../shared/dialogs.ts';
-import { make, makeButton } from '../../shared/dom.ts';
+import { icon, make, makeButton } from '../../shared/dom.ts';
 import { partTexts, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import de from '../../texts/held/de.json' with { type: 'json' };
@@ -8,9 +8,9 @@ import es from '../../texts/held/es.json' with { type: 'json' };
 import fr from '../../texts/held/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
 import { field } from '../fields.ts';
-import { text } from '../language.ts';
+import { colon, text } from '../language.ts';
 import { ask } from '../request.ts';
-import { actionButton, badge, heading, panel, type Stage, tell } from '../section.ts';
+import { actionButton, badge, heading, iconedButton, panel, type Stage, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
 import { ageElement, clear, datum } from '../shown.ts';
 import { type Column, makeTable, selection } from '../table.ts';
@@ -51,7 +51,8 @@ function verdictList({ verdicts }: Held): HTMLElement {
       'li',
       Object.assign(datum(name), { title: inspection === name ? '' : `UUID ${clear(inspection)}` }),
       ` ${translated('verdict', verdict)}`,
-      message !== '' && make('span.hint', ` ${clear(message)}`),
+      message !== '' && colon,
+      message !== '' && make('span.hint', clear(message)),
     ),
   );
   return make('ul.plain-list', ...items);
@@ -114,7 +115,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   const inspectAgain = async (items: readonly Held[]) => report('inspect-again', await act('inspect-again', items));
   /** Returns the buttons for one upload, or for `count` selected uploads. */
   const buttons = (itemsNow: () => readonly Held[], count?: number) => [
-    makeButton(labelOf('release', count), 'resume', () => void tell(decide('release', itemsNow())), 'small'),
+    iconedButton(labelOf('release', count), 'check', () => void tell(decide('release', itemsNow())), 'small'),
     makeButton(labelOf('discard', count), 'close', () => void tell(decide('discard', itemsNow())), 'small'),
     makeButton(labelOf('inspect-again', count), 'search', () => void tell(inspectAgain(itemsNow())), 'quiet small'),
   ];
@@ -124,7 +125,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
       make(
         'div.row',
         ...buttons(() => [item]),
-        make('a.button.quiet.small', { href: `/api/held/${item.id}/content`, download: '' }, heldText('heldDownload')),
+        make('a.button.quiet.small', { href: `/api/held/${item.id}/content`, download: '' }, icon('download'), heldText('heldDownload')),
       ),
     className: 'actions',
   };
