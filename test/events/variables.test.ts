@@ -90,7 +90,7 @@ test('variables of data select members of objects by name and of lists by index;
   for (const [name, value] of cases) assert.equal(eventVariable(event, name), value, name);
 });
 
-test('names that no event can have are unknown', () => {
+test('variables that no event can have are unknown', () => {
   for (const name of [
     '',
     'ids',

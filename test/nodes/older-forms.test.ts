@@ -121,7 +121,7 @@ test('a node of 0.1.0 is updated: each event gets into the stream once, and hand
   assert.deepEqual(
     receiver.events().map(({ data }) => data.path),
     ['/3.txt', '/4.txt', '/new.txt'],
-    'the events that 0.1.0 could not forward, without delivered ones',
+    'the events that 0.1.0 could not pass on to Redis; what was delivered does not arrive again',
   );
   const all = (await link.call(['XRANGE', '{svc}:journal', '-', '+'])) as [string, string[]][];
   const uuids = all.map(([, fields]) => /"uuid":"([^"]+)"/.exec(fields[fields.indexOf('event') + 1] ?? '')?.[1]);
