@@ -125,6 +125,25 @@ browserTest('a copy in its own folder gets a number; a file can be overwritten, 
   assert.deepEqual(readdirSync(join(server.home, 'Target/Folder (2)')), ['inner']);
 });
 
+browserTest('a row dragged to a folder that has its name stays if the user skips it or closes the question', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Target'));
+  for (const name of ['a.bin', 'Target/a.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openFolder(t, server);
+  const question = page.getByRole('dialog');
+  for (const key of ['Escape', 'Skip']) {
+    await page.getByRole('link', { name: 'a.bin' }).dragTo(page.getByRole('link', { name: 'Target' }));
+    await question.getByRole('heading', { name: 'Target already contains “a.bin”.' }).waitFor();
+    assert.equal(await question.getByLabel('Do the same for all').count(), 0, 'a single conflict has no others');
+    if (key === 'Escape') await page.keyboard.press(key);
+    else await question.getByRole('button', { name: key }).click();
+    await question.waitFor({ state: 'detached' });
+    assert.equal(await page.locator('#main[aria-busy]').count(), 0);
+  }
+  assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
+  assert.equal(readFileSync(join(server.home, 'Target/a.bin'), 'utf8'), 'Target/a.bin');
+});
+
 browserTest('a refusal is reported in the language of the page, and nothing moves', async (t) => {
   const rules = [['allow-full-control'], ['*fixed.bin', 'allow-read', 'allow-list']];
   const server = await startServer(t, { account: { permissions: rules } });
