@@ -189,7 +189,7 @@ export class Core {
       for (const journal of journals) if (await hasEvent(journal, uuid, sinceMs)) return true;
       return false;
     };
-    const upkeep = new UploadUpkeep({ files, isJournalled, clock, log });
+    const upkeep = new UploadUpkeep({ files, held: heldStore, isJournalled, clock, log });
     const heldUpkeep = new UploadUpkeep({ files: { events, clock, uploads: heldStore }, isJournalled, clock, log });
     await upkeep.start();
     await heldUpkeep.start();

@@ -7,8 +7,8 @@ const { syncBuiltinESMExports } = require('node:module');
 
 const { lstatSync, readFileSync, readlinkSync, writeFileSync } = fs;
 const functions = [
-  ...['fdatasync', 'fstatSync', 'fsync', 'linkSync', 'lstatSync', 'openSync', 'read', 'renameSync'],
-  ...['unlinkSync', 'writev', 'writevSync'],
+  ...['fchmodSync', 'fdatasync', 'fstatSync', 'fsync', 'ftruncateSync', 'linkSync', 'lstatSync', 'openSync', 'read', 'renameSync'],
+  ...['unlinkSync', 'writeSync', 'writev', 'writevSync'],
 ];
 
 function pathOf(target) {

@@ -74,13 +74,13 @@ export class FileWriter implements RandomWriter {
     this.#temporaries = kept ? unrecorded : temporaries;
     this.#pathMutex = pathMutex;
     this.#retention = retention;
-    this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
     // The hidden file of an upload without content may not exist yet, so the file is created if necessary.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     let fd: number | undefined;
     try {
+      this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
       fd = openSync(
         target.parent.member(this.#temporaryName),
         constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT : 0) | (kept ? 0 : constants.O_EXCL),
@@ -92,7 +92,8 @@ export class FileWriter implements RandomWriter {
       if (target.existing) keepOwnerAndMode(this.fd, target.existing);
     } catch (error) {
       if (fd !== undefined) closeSync(fd);
-      this.#temporaries.delete(this.#temporaryRealPath);
+      if (fd !== undefined && !kept) this.#removeTemporary();
+      else this.#temporaries.delete(this.#temporaryRealPath);
       target.parent.close();
       throw asServiceError(error);
     }
@@ -145,8 +146,7 @@ export class FileWriter implements RandomWriter {
 
   /** Writes chunks at a position with one gathered write. If the kernel wrote less, writes the rest in the same way. */
   async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
-    let rest = [...chunks];
-    let at = position;
+    let [rest, at] = [[...chunks], position];
     const isSmall = position + totalBytes(rest) <= atOnceBytes;
     try {
       while (rest.length > 0) {
@@ -197,10 +197,9 @@ export class FileWriter implements RandomWriter {
     const old = this.#target;
     try {
       if (old.parent.realPath !== target.parent.realPath) {
-        const oldPath = this.#temporaryRealPath;
         this.#temporaries.add(`${target.parent.realPath}/${this.#temporaryName}`);
         renameSync(old.parent.member(this.#temporaryName), target.parent.member(this.#temporaryName));
-        this.#temporaries.delete(oldPath);
+        this.#temporaries.delete(this.#temporaryRealPath);
       }
     } catch (error) {
       this.#temporaries.delete(`${target.parent.realPath}/${this.#temporaryName}`);
@@ -234,8 +233,8 @@ export class FileWriter implements RandomWriter {
       });
       const leave = options.gate && (await options.gate(this.#hidden(options.reservation)));
       await options.requireUnlocked();
-      const { retainDays } = options.rules;
-      if (retainDays > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), retainDays);
+      const { retainDays: days } = options.rules;
+      if (days > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), days);
       let put: Put | undefined;
       for (let name = wanted; !put; ) {
         const entry = toEntry(name, fstatSync(this.fd));
@@ -371,14 +370,18 @@ export class FileWriter implements RandomWriter {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     await this.#early.end();
+    this.#removeTemporary();
+    await this.#close();
+  }
+
+  /** Removes the temporary file. If that fails, the file stays recorded, so that the next start of the service removes it. */
+  #removeTemporary(): void {
     try {
       unlinkSync(this.#target.parent.member(this.#temporaryName));
     } catch (error) {
-      if (systemErrorCode(error) !== 'ENOENT') throw asServiceError(error);
-    } finally {
-      this.#temporaries.delete(this.#temporaryRealPath);
-      await this.#close();
+      if (systemErrorCode(error) !== 'ENOENT') return;
     }
+    this.#temporaries.delete(this.#temporaryRealPath);
   }
 
   /** @returns a promise that resolves when the space of a removed file is free */

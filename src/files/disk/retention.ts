@@ -114,6 +114,9 @@ export class Retention {
     try {
       writeSync(fd, JSON.stringify(record));
       await fsyncAsync(fd);
+    } catch (error) {
+      removeIfThere(path);
+      throw error;
     } finally {
       await closeAsync(fd);
     }

@@ -180,8 +180,8 @@ export class Temporaries {
    */
   add(realPath: string, original?: string, successor?: Successor): void {
     const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });
-    this.#running.set(realPath, line);
     this.#sizeBytes += writeSync(this.#fd, line);
+    this.#running.set(realPath, line);
   }
 
   /**
@@ -231,17 +231,23 @@ export class Temporaries {
     closeSync(this.#fd);
   }
 
+  // Never throws, because the caller has already renamed or removed a file. The next call of `delete` tries again.
   #compact(): void {
     this.#free.clear();
     this.#freeCount = 0;
     const text = [...this.#running].map(([path, line]) => line ?? formatLine(path)).join('');
-    ftruncateSync(this.#fd, 0);
-    this.#sizeBytes = text === '' ? 0 : writeSync(this.#fd, text);
+    try {
+      ftruncateSync(this.#fd, 0);
+      this.#sizeBytes = text === '' ? 0 : writeSync(this.#fd, text);
+    } catch (error) {
+      this.#log.warn('the record of temporary files could not be made smaller; this is tried again', { reason: error });
+    }
   }
 
   #sweep(record: string): void {
     // If a path has several lines, the last one counts.
     const remains = new Map(record.split('\n').flatMap((line) => parseLine(line).map((item) => [item.path, item] as const)));
+    const left: Remains[] = [];
     for (const { path, original, successor } of remains.values()) {
       // The name is checked, so that a damaged record cannot lead to the removal of other files.
       if (!isTemporaryName(basename(path))) continue;
@@ -260,11 +266,13 @@ export class Temporaries {
           this.#log.info('removed the remains of an interrupted upload or move', { path });
         }
       } catch (error) {
-        if (systemErrorCode(error) !== 'ENOENT')
-          this.#log.warn('cannot restore or remove the remains of an upload or move', { path, reason: error });
+        if (systemErrorCode(error) === 'ENOENT') continue;
+        this.#log.warn('cannot restore or remove the remains of an upload or move; the next start tries again', { path, reason: error });
+        left.push({ path, original, successor });
       }
     }
     ftruncateSync(this.#fd, 0);
+    for (const { path, original, successor } of left) this.add(path, original, successor);
     fsyncSync(this.#fd);
   }
 }

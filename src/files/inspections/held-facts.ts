@@ -1,6 +1,7 @@
 import type { Account } from '../../accounts/account.ts';
 import { type InspectionOptions, InspectionRules } from '../../accounts/inspection-rules.ts';
 import { type PermissionOptions, Permissions } from '../../accounts/permissions.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { HoldReason, Verdict } from './verdict.ts';
 
@@ -45,4 +46,15 @@ export function accountSnapshot({ permissions, inspections, ...account }: Accoun
 export function accountOfSnapshot({ permissions, inspections, ...account }: AccountSnapshot): Account {
   const { name } = account;
   return { ...account, permissions: new Permissions(permissions, name), inspections: new InspectionRules(inspections, name) };
+}
+
+/** Creates the error that tells a client that its file is held. */
+export function heldError(id: string, path: VirtualPath, isRefused = false): ServiceError {
+  const message = 'The file is held for review.';
+  const details = { held_id: id, held_path: path };
+  return isRefused ? new ServiceError('unprocessable', message, { details }) : new ServiceError('held', message, { details });
+}
+
+export function noSuchUpload(): ServiceError {
+  return new ServiceError('not-found', 'There is no such held upload.');
 }

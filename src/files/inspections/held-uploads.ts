@@ -15,7 +15,7 @@ import { resolveMounts } from '../mounts.ts';
 import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadRecord, type UploadStore, uploadTarget } from '../uploads/upload-store.ts';
 import { inspectedContent, neededInspections, stateAt, tellVerdicts } from './gate.ts';
-import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
+import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts, heldError, noSuchUpload } from './held-facts.ts';
 import type { Decider, HeldContent, HeldUpload, Holding, NewHold, Place } from './holding.ts';
 import type { Inspections } from './inspections.ts';
 import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
@@ -159,8 +159,12 @@ export class HeldUploads implements Holding {
   }
 
   async supersede(target: string, exceptId: string | undefined): Promise<void> {
-    for (const { id } of await this.store.named(target))
-      if (id !== exceptId) await this.#end(id, 'superseded', undefined, 'A newer upload with this name arrived.');
+    try {
+      for (const { id } of await this.store.named(target))
+        if (id !== exceptId) await this.#end(id, 'superseded', undefined, 'A newer upload with this name arrived.');
+    } catch (reason) {
+      this.#warn('an older held upload with the name of a newer one could not be ended', reason);
+    }
   }
 
   async list(accountUuid?: string): Promise<HeldUpload[]> {
@@ -295,7 +299,10 @@ export class HeldUploads implements Holding {
       return this.#inspect(record);
     }
     const paths = this.#pathsOf(record);
-    await tellVerdicts(paths, record.path, judgement);
+    await tellVerdicts(paths, record.path, judgement).catch((error) => {
+      hold.release();
+      throw error;
+    });
     if (outcome === 'accept') {
       const { path } = record;
       // The folder of the upload may have been moved to a path with more inspections.
@@ -382,17 +389,6 @@ export class HeldUploads implements Holding {
   #warn(message: string, reason: unknown): void {
     if (!isServiceError(reason, 'not-found')) this.#environment().log.warn(message, { reason });
   }
-}
-
-/** Creates the error that tells a client that its file is held. */
-function heldError(id: string, path: VirtualPath, isRefused = false): ServiceError {
-  const message = 'The file is held for review.';
-  const details = { held_id: id, held_path: path };
-  return isRefused ? new ServiceError('unprocessable', message, { details }) : new ServiceError('held', message, { details });
-}
-
-function noSuchUpload(): ServiceError {
-  return new ServiceError('not-found', 'There is no such held upload.');
 }
 
 function isHeldUpload(record: UploadRecord): record is HeldUpload {

@@ -114,7 +114,7 @@ export interface Holding {
    */
   hold(hold: NewHold): Promise<ServiceError>;
   /**
-   * Ends the held uploads for a name, because a newer upload has this name.
+   * Ends the held uploads for a name, because a newer upload has this name. Never rejects: the newer upload is stored or held already.
    *
    * @param target real path that the files of these uploads would get
    * @param exceptId ID of the newer upload, if that upload is also held

@@ -1,9 +1,9 @@
-import { lstatSync, renameSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { syncOpenedFolder } from '../disk/folder-sync.ts';
+import { renameMember } from '../disk/folder-sync.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
 import { inodeAt, isAsideName, isHiddenName, keptName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
@@ -287,8 +287,7 @@ function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, 
     modifiedMs: mtimeMs,
     current: () => paths.entryAt(path),
     keep: async (kept: string) => {
-      renameSync(folder.member(hiddenName), folder.member(kept));
-      await syncOpenedFolder(folder.fd);
+      await renameMember(folder, hiddenName, kept);
     },
   };
 }

@@ -56,12 +56,13 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
 export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, movedFrom: VirtualPath): Promise<VirtualPath> {
   const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
-  const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
-  // If more inspections than `before` apply to the name with a number, or to a path through a symbolic link, the gate refuses the move.
-  const before = neededInspections(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
-  const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
+  let writer: FileWriter | undefined;
   try {
+    const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
+    // If more inspections than `before` apply to the name with a number, or to a path through a symbolic link, the gate refuses the move.
+    const before = neededInspections(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
+    writer = new FileWriter(target, paths.environment);
     for await (const chunk of readChunks(fd, offsetBytes)) await writer.write([chunk]);
     await writer.finish(new Durability(), {
       requireUnlocked: () => paths.requireUnlocked(path, 'content'),
@@ -73,7 +74,7 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
     });
     return path;
   } catch (error) {
-    await writer.discard();
+    await writer?.discard();
     throw error;
   } finally {
     closeSync(fd);

@@ -119,11 +119,14 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
 /** Ends the unfinished uploads of a moved folder, and updates the paths of its held uploads, even if the folder was moved again. */
 async function takeUploadsAlong({ paths, from, to, source, target }: Move, followed: FollowedFolder): Promise<void> {
   const contentIn = () => followed.path ?? target.realPath;
+  const { held, log } = paths.environment;
   await endUploadsBelow(paths, source.realPath, { isGone: false, contentIn });
-  await paths.environment.held.follow(source.realPath, from, () => {
+  const now = () => {
     const realPath = contentIn();
     return { realPath, path: realPath === target.realPath ? to : (paths.mounts.virtualPathsOf(realPath)[0] ?? to) };
-  });
+  };
+  // The error is not thrown, because the folder has already been moved.
+  await held.follow(source.realPath, from, now).catch((reason) => log.warn('held uploads could not follow their folder', { reason }));
 }
 
 /**

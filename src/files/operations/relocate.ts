@@ -208,7 +208,8 @@ async function relocateAcross(move: Move): Promise<Put> {
   } catch (error) {
     if (isHeld(error)) {
       temporaries.delete(hiddenPath);
-      await aside?.remove();
+      // If the source cannot be removed, the next start removes it. The file is held in any case.
+      await aside?.remove().catch(() => {});
       throw error;
     }
     aside?.putBack();

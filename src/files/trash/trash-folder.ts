@@ -123,9 +123,13 @@ export class TrashFolder {
     renameSync(temporary, this.member(`${id}.json`));
   }
 
-  /** Removes the record of an item whose content is gone. */
+  /** Removes the record of an item whose content is gone. If that fails, `removeStrays` removes the record later. */
   forget(id: string): void {
-    removeIfThere(this.member(`${id}.json`));
+    try {
+      unlinkSync(this.member(`${id}.json`));
+    } catch {
+      // A record without content is not an item of the trash.
+    }
   }
 
   /** The record of an item, if its content is in the trash. */

@@ -107,7 +107,8 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
 /**
  * Ends the unfinished uploads into a folder that was removed or moved. Emits `uploadFailed` for each. Requests that send content to these
  * uploads are ended first. An upload that ends with its connection (`PassingUpload`) fails only if the folder was removed. If the folder
- * was moved, such an upload continues in the moved folder.
+ * was moved, such an upload continues in the moved folder. Never rejects, because the folder is already removed or moved: an upload that
+ * cannot be ended now ends with its next request, or when it expires.
  *
  * @param realPath former path of the folder, with symbolic links resolved
  * @param after `isGone`: whether the folder was removed; `contentIn`: returns the current real path of its content
@@ -117,8 +118,10 @@ export async function endUploadsBelow(
   realPath: string,
   { isGone, contentIn }: { isGone: boolean; contentIn: () => string | undefined },
 ): Promise<void> {
-  const { uploads } = environment;
-  if (isGone) await uploads.dismiss(realPath);
+  const { uploads, held, log } = environment;
+  const attempt = (action: Promise<unknown>) =>
+    action.catch((reason) => log.warn('uploads into a folder that was removed or moved could not be ended', { reason }));
+  if (isGone) await attempt(uploads.dismiss(realPath));
   const end = async (hold: UploadHold, record: UploadRecord) => {
     if (record.outcome) return;
     const reason = new ServiceError('not-found', `The folder of the upload was ${isGone ? 'removed' : 'moved'}.`);
@@ -127,8 +130,9 @@ export async function endUploadsBelow(
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
-  await forEachConcurrently(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
-  if (isGone) await environment.held.loseFolder(realPath, contentIn);
+  const endAll = async () => forEachConcurrently(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
+  await attempt(endAll());
+  if (isGone) await attempt(held.loseFolder(realPath, contentIn));
 }
 
 /**

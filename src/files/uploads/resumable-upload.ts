@@ -258,7 +258,8 @@ export class ResumableUpload {
       // After `not-durable`, the file has its final name. If its event is missing, `UploadUpkeep` emits it later.
       if (isServiceError(error, 'not-durable') && error.details.recorded)
         await this.conclude({ kind: 'stored', headers: [] }).catch(() => {});
-      else if (isHeld(error)) await this.#concludeHeld(error);
+      // If the outcome cannot be recorded, `UploadUpkeep` finds the held upload and records the outcome.
+      else if (isHeld(error)) await this.#concludeHeld(error).catch(() => {});
       else if (!this.#receiving) this.release();
       else await this.fail(error);
       throw asServiceError(error);

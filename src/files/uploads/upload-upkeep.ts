@@ -11,12 +11,14 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import { numberedPath } from '../operations/file-upload.ts';
 import { concludeEnd, emitEnd, endsAtOnce, endUpload, removeContent, uploadEventUuid, whileHeld } from './end-upload.ts';
 import { putAside } from './take-over.ts';
-import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord } from './upload-store.ts';
+import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord, type UploadStore } from './upload-store.ts';
 
 const periodMs = 10_000;
 
 interface UpkeepDependencies {
   files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
+  /** The held uploads, if `files` has other uploads. */
+  held?: UploadStore;
   /** Whether an event is in the journal. @param sinceMs the event is not older than this, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
   clock: Clock;
@@ -116,8 +118,19 @@ export class UploadUpkeep {
       if (isAside) removeContent(completion.asidePath);
       return;
     }
+    const heldId = await this.#heldId(record, completion);
+    if (heldId !== undefined) {
+      await hold.change({ outcome: { kind: 'stored', headers: [['held', heldId]] } });
+      return;
+    }
     const reason = new ServiceError('not-found', 'The content of the upload is gone.');
     await endUpload(files, hold, reason, { data: completion.data });
+  }
+
+  // Returns the ID of the held upload that has the content; undefined if there is none.
+  async #heldId({ contentPath }: UploadRecord, { inode }: UploadCompletion): Promise<string | undefined> {
+    const near = (await this.#dependencies.held?.within(dirname(contentPath))) ?? [];
+    return near.find((held) => inodeAt(held.contentPath) === inode)?.id;
   }
 
   // Returns whether the upload has become a file. If the event of the upload is missing, emits the event.

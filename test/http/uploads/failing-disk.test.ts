@@ -1,73 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { journalFolder } from '../../../src/events/journal/file-event-log.ts';
-import { start } from '../../support/child.ts';
-import { Client } from '../../support/client.ts';
+import { test } from 'node:test';
 import { append, part, sha256, uploads } from '../../support/draft-uploads.ts';
+import { startOnFailingDisk } from '../../support/failing-server.ts';
 import { startInspector } from '../../support/inspector.ts';
-import { readEvents } from '../../support/journal.ts';
 import { until } from '../../support/receiver.ts';
-import { type TestConfig, writeConfig } from '../../support/server.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
-const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/failing-disk.cjs');
 const content = randomBytes(300_000);
 const firstBytes = 100_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
-
-/** Starts a server in a separate process whose disk fails on command. */
-async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t), config: TestConfig = {}) {
-  const control = join(folder, 'failing');
-  await writeConfig(folder, config);
-  const running = start(t, ['serve', '--log-level', 'error'], {
-    cwd: folder,
-    env: { NODE_OPTIONS: `--require ${preload}`, FAILING_DISK: control },
-  });
-  const [, url = ''] = await running.line(/(http:\S+)\/\n/);
-  const home = join(folder, 'home');
-  const stop = async () => {
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
-  };
-  return {
-    stop,
-    client: new Client(url),
-    folder,
-    home,
-    stored: (name: string) => readFileSync(join(home, name)),
-    /** Returns the hidden files that the server has open. */
-    opened: () => {
-      const folder = `/proc/${running.child.pid}/fd`;
-      const paths = readdirSync(folder).map((fd) => (existsSync(join(folder, fd)) ? readlinkSync(join(folder, fd)) : ''));
-      return paths.filter((path) => path.includes('/.svc-'));
-    },
-    hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
-    /** @param fault lines `FUNCTION PART`, in the notation of test/support/failing-disk.cjs */
-    async whileFailing<T>(fault: string, action: () => Promise<T>): Promise<T> {
-      writeFileSync(control, fault.replaceAll('HOME', home));
-      try {
-        return await action();
-      } finally {
-        rmSync(control);
-      }
-    },
-    /** Returns the events of uploads, by path. */
-    async told(): Promise<Map<string, string[]>> {
-      await stop();
-      const ids = new Map<string, string[]>();
-      const bad = ({ reason }: { reason: string }) => assert.fail(reason);
-      for await (const { event } of readEvents(journalFolder(join(folder, 'data')), undefined, bad)) {
-        const path = String(event.data.path);
-        if (['40017', '40021', '40022'].includes(event.id)) ids.set(path, [...(ids.get(path) ?? []), event.id]);
-      }
-      return ids;
-    },
-  };
-}
 
 /** System calls that may fail during a request that continues an upload. */
 const faults = {
