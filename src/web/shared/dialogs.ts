@@ -111,7 +111,7 @@ export function ask(model: DialogModel): Promise<string> {
     });
     dialog.showModal();
     if (model.isRunning) begin('');
-    // The browser gives the focus to a list of names that scrolls. Enter would do nothing there.
+    // If a list of names scrolls, the browser gives it the focus. Enter would do nothing there, so the Cancel button gets the focus.
     const focusOn = model.focusOn ?? (document.activeElement?.matches('.names, .doomed') ? 'cancel' : undefined);
     (model.focus ?? buttons.find(({ value }) => value === focusOn))?.focus();
     if (!(model.focus instanceof HTMLInputElement)) return;

@@ -169,7 +169,8 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
       ),
     className: 'narrow',
   };
-  // On phones, the first cell is the title of a card. A ban is of an address or of an account, so it has no title.
+  // On phones, the first cell is the title of a card. The first cell of a ban is its address, which is empty for a ban of an account. So
+  // bans have no title.
   const shown = columns
     .filter((candidate) => of === undefined || candidate !== account)
     .map((one, index) => (index === 0 && name !== 'bans' ? { ...one, className: 'title' } : one));

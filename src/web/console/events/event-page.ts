@@ -24,7 +24,8 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));
   ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
   const requestId = event.data.request_id;
-  // If an inspection refused an upload, only the event of the refusal has the reason. The event of the failed upload has the same request.
+  // If an inspection refused an upload, only the event of the refusal has the reason. For the event of the failed upload, the reason is
+  // taken from the other events of the same request.
   const reason = eventReason(event) || (event.data.inspection ? request_events.map(eventReason).find(Boolean) : undefined) || '';
   const kind = eventKind(event.id);
   main.append(

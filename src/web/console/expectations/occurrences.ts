@@ -168,7 +168,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
   return count > 0;
 }
 
-/** Returns false if an excuse was refused because the files have arrived meanwhile. @throws every other error */
+/** Returns false, because nothing was excused, if the error means that the files have arrived meanwhile (409). @throws every other error */
 function isNoLongerMissing(error: unknown): false {
   if (error instanceof Refused && error.status === 409) return false;
   throw error;

@@ -328,7 +328,7 @@ function models(intervalSeconds: number): ChartModel[] {
       format: per('perSecond'),
       series: [
         { title: text('answered'), value: rate('requests'), kind: 'first' },
-        // Such events have other causes, too, so there can be more of them than requests.
+        // Events of failures have other causes than requests, too, so there can be more of them than requests.
         { title: text('failureEvents'), value: rate('failures'), kind: 'bad' },
       ],
     },

@@ -321,7 +321,7 @@ function* splitRequests<T extends Placed>(members: readonly T[]): Generator<T[]>
   let part: T[] = [];
   let characters = 0;
   for (const member of members) {
-    // A member with a command of its own repeats the command.
+    // For a member with an `arrival`, the request contains a command of its own, perhaps with a second name.
     const length = member.name.length * (member.arrival ? 2 : 1) + (member.arrival ? ownCommandCharacters : 0);
     if (part.length === maxTargets || (part.length > 0 && characters + length > maxCharacters)) {
       yield part;

@@ -136,7 +136,7 @@ export function startMemberForm(): void {
   });
 }
 
-/** Asks in a dialog before members are deleted. Without scripts, a separate page asks. */
+/** Deletes the selected rows with `deleteRows`, which asks in a dialog if necessary. Without scripts, a separate page asks. */
 export function startDelete(selected: () => Row[]): void {
   byId('members').addEventListener('submit', (event) => {
     const button = (event as SubmitEvent).submitter as HTMLButtonElement | null;

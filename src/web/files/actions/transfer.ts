@@ -202,8 +202,8 @@ class FolderBrowser {
   }
 
   /**
-   * Enables the button that chooses the shown folder, unless the members are already there. In that case a copy gets a number. The sentence
-   * beside the folder's name says so.
+   * Enables the button that chooses the shown folder, or disables it for a move of members that are already there. A copy there gets a
+   * number. The sentence beside the folder's name says so.
    */
   offer(): void {
     const [first, ...others] = this.#members;

@@ -16,7 +16,7 @@ interface Change {
   newName?: string;
 }
 
-/** A member before it was moved, perhaps under another name. */
+/** A member as it was before the move. If the move gave it another name, `arrival` has that name. */
 type Arrived = Member & Pick<Placed, 'arrival'>;
 
 /** A deletion that moved members to the trash. */
@@ -62,7 +62,10 @@ export async function undo(change: Undoable): Promise<void> {
   await tellUndone(message, problems, message === '' ? undefined : only?.name);
 }
 
-/** Returns the member at its new place; if it has another name there, it gets the old one back. */
+/**
+ * Returns the item for the command that moves a member back: the member where it is now. If it has another name there, the command gives it
+ * the old name.
+ */
 function movedBack(member: Arrived, to: string): Placed {
   const { arrival, ...rest } = member;
   const isRenamed = typeof arrival === 'object';

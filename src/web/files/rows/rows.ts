@@ -356,7 +356,7 @@ function takeRows(taken: readonly Row[], wanted?: string): void {
   changes++;
   coming = 0;
   rows = taken;
-  // One of the listeners is the filter, which places the rows.
+  // One of the listeners is the filter, which puts the rows into the table (`showOnly`).
   for (const listener of listeners) listener(wanted);
   finishAll();
 }

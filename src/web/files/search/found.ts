@@ -81,7 +81,8 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   whenRowIsWritten((row) => finishCells(row, wanted));
   startLongNames((part) => marked(part, wanted));
   startListing();
-  // In a folder, the filter places the rows. This list has no filter.
+  // On the page of a folder, the code of the filter puts changed rows into the table (`showOnly`). There is no filter here, so all rows are
+  // put there directly.
   whenRowsChange(() => showOnly(undefined));
   addAction(
     {

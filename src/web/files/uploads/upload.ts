@@ -4,7 +4,10 @@ export const keptPrefix = 'svc-upload:';
 /** Matches names that browsers give to pasted pictures, such as screenshots. */
 const namelessPicture = /^image\.(png|jpe?g|gif|webp|avif|bmp|tiff?)$/i;
 
-/** Maximum age of such a picture in milliseconds. It is short, because browsers create the picture when it is pasted. */
+/**
+ * Maximum age, in milliseconds, of a picture that counts as just pasted. It is short, because browsers create the picture when it is
+ * pasted.
+ */
 const justMadeMs = 5_000;
 
 /** Returns the name of a pasted file. A picture without its own name gets a name that contains the time. */
