@@ -119,7 +119,7 @@ class Budget {
 /**
  * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). This function counts streams that are reset
  * (rapid reset, CVE-2023-44487). It also counts SETTINGS and PING frames, because each such frame must be answered. If Node.js
- * itself ends a connection for such a reason, `onFlood` is called, too.
+ * itself ends the connection, because of invalid frames or because of its own limits, `onFlood` is called, too.
  *
  * @param onFlood called once with a description of the client's misbehaviour
  * @param onFault handles errors in the listeners of this function; must not throw

@@ -67,7 +67,7 @@ export class PagedBody {
       await this.#writer.write(bytes);
       this.sentBytes += bytes.length;
     });
-    // The next turn awaits this promise. If the promise rejects before that, the rejection must not count as unhandled.
+    // The next call of `#turn` or `end` awaits this promise. If the promise rejects before that, the rejection must not count as unhandled.
     this.#written.catch(() => {});
     [this.#page, this.#other] = [this.#other, this.#page];
     this.#usedBytes = 0;

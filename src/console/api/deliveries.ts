@@ -54,7 +54,8 @@ async function listed(deliveries: readonly NamedDelivery[], { journal }: ShownDe
   const lines = new JournalLines(journal);
   const found: ListedDelivery[] = [];
   try {
-    // The oldest delivery comes first: the journal is read forwards in blocks, and a block often contains the events of several deliveries.
+    // The oldest delivery is looked up first, because the journal is read forwards in blocks, and a block often contains the events of
+    // several deliveries.
     for (const delivery of deliveries.toReversed()) {
       const [first] = (await readRecordedEvents({ events: delivery.record.events.slice(0, 1) }, lines)) ?? [];
       found.push({ ...shownDelivery(delivery), ...(first && { first_event: first.event }) });

@@ -179,7 +179,11 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
   /** Opens a reader for callers that need few of the events. Lines cost almost nothing if their events are not requested. */
   openRawReader(): RawReader;
-  /** Finds the position from which to read all events since a time (Unix time in milliseconds); undefined for all events. */
+  /**
+   * Finds the position from which to read all events since a time (Unix time in milliseconds).
+   *
+   * @returns undefined to begin at the oldest event
+   */
   since(sinceMs: number | undefined): LogPosition | undefined;
   /** Resolves when there is an event at or after a position, or when the journal is closed. @throws the signal's reason if it aborts */
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void>;

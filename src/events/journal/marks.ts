@@ -125,7 +125,7 @@ export class MarksReader {
     for (const line of lines) {
       const mark = parseMark(Buffer.from(line, 'latin1').toString('utf8'));
       if (mark && 'offset' in mark) {
-        // The mark is written before its event. If the event cannot be written then, the mark stays in the file. The next event gets the
+        // The mark is written before its event. If writing the event fails after that, the mark stays in the file. The next event gets the
         // same offset, so its mark replaces the old one.
         if (this.#groups.at(-1)?.offset === mark.offset) this.#groups.pop();
         this.#groups.push(mark);

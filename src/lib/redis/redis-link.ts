@@ -18,8 +18,8 @@ const commandTimeoutMs = 2000;
 const renewAfterMs = 8000;
 
 /**
- * Maximum number of attempts if the key of a command has the wrong type. A scan renames such keys. If the scan was already under way, it
- * may have passed the key before the key existed.
+ * Maximum number of attempts if the key of a command has the wrong type. A scan renames such keys. One scan may not be enough, because a
+ * scan that was already under way may have passed the place of the key before the key existed.
  */
 const maxTries = 3;
 

@@ -121,7 +121,10 @@ for index, key in ipairs(KEYS) do
 end
 return times`);
 
-/** KEYS: for each name, the sorted set of its failures. Returns the same as `timesScript`; 0 ms remain if there is no limit. */
+/**
+ * KEYS: for each name, the sorted set of its failures. Returns the same values as `timesScript` for each name; the remaining ms are 0 if
+ * the name is not limited.
+ */
 const nameTimesScript = redisScript(`${redisNow}
 local times = {}
 for index, key in ipairs(KEYS) do

@@ -225,7 +225,7 @@ export class RedisDeliveryStore implements DeliveryStore {
     const { journal } = this.#parts;
     const { end } = journal;
     // `journal.begin` is the end of the stream when this process first read the stream. If Redis was unreachable until now, this reading is
-    // still to come, so `end` may lie before `journal.begin`.
+    // still to come, and `journal.begin` may then be after `end`.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;

@@ -44,7 +44,7 @@ export interface NodeShare {
 
 /**
  * The outcome of a delivery for which an upload waits. `isMade` says whether the delivery was made. If that is not known yet, the promise
- * `willBeMade` resolves to the same answer.
+ * `willBeMade` resolves to it later.
  */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 

@@ -221,8 +221,8 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // Whether the event was already delivered while an upload waited. Until that is known, the position stays before the event, so that a
-  // restart repeats the delivery.
+  // Returns true if the event was delivered while an upload waited, or if that is not known yet. In the second case, the position stays
+  // before the event, so that a restart repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);

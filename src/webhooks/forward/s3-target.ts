@@ -135,7 +135,7 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // A checksum that ends in `-` and the number of parts is calculated from the checksums of the parts. Any other checksum covers the
+    // If a checksum ends in `-` and the number of parts, it is calculated from the checksums of the parts. Any other checksum covers the
     // whole file, and cannot be compared.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but the storage reports a different checksum`, recordReply(reply));

@@ -87,7 +87,10 @@ export interface ReplayRequest {
   isDryRun: boolean;
   /** Whether a dry run only counts. It has no results, and consoles do not list it. */
   countsOnly: boolean;
-  /** If set, events and failures after this Unix time in milliseconds are left out, so that only what was counted then is sent. */
+  /**
+   * If set, events and failures after this Unix time in milliseconds are left out. A client gives the time of an earlier count or dry run,
+   * so that only what was found then is sent.
+   */
   asOfMs?: number | undefined;
   /** The replay stops after this number of failed requests in a row; 0 for never. */
   stopAfterFailures: number;

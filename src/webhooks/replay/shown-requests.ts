@@ -93,7 +93,7 @@ export interface ShownDependencies {
 /**
  * Shows the request of a delivery. It comes from the record, or is rendered with the current configuration.
  *
- * @returns the request, and the first of its events; undefined if the journal no longer has it
+ * @returns the request and its first event; `first` is undefined if the journal no longer has that event
  */
 export async function shownSending(
   { record }: NamedDelivery,

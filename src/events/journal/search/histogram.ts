@@ -54,7 +54,8 @@ export async function countInParts(
       const event = parseEvent(raw);
       if (typeof event === 'string') continue;
       const atMs = eventTimeMs(event);
-      // Events may be stored in a slightly different order. So counting ends only at an event that is clearly older than the range.
+      // Events may be stored slightly out of the order of their times. So counting ends only at an event that is clearly older than the
+      // range.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
       if (isSelected(event, selection)) add(event.id, atMs, 1);
@@ -66,7 +67,7 @@ export async function countInParts(
 }
 
 /**
- * Maximum time in milliseconds by which an event can be older than an event that is stored before it. The order can differ, because several
- * processes write events, and a clock may be set back.
+ * Maximum time in milliseconds by which an event can be older than an event that is stored before it. This happens because several
+ * processes write events, and because a clock may be set back.
  */
 const outOfOrderMs = 60_000;
