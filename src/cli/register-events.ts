@@ -93,7 +93,7 @@ const registerJournal: Register = (program, run) => {
     .option('--witness <file>', 'file with checkpoints that were stored elsewhere, for example by a webhook receiver, one per line')
     .option(
       '--since <time>',
-      'skip events that are covered by checkpoints before this time: ISO 8601, or how long ago: 15m, 2h, 7d',
+      'skip events whose checkpoint was signed before this time: ISO 8601, or how long ago: 15m, 2h, 7d',
       pointInTime,
     )
     .option('--json', 'print one JSON object')

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { collect, durationSeconds, positiveNumber, type Register, serviceHelp, withService } from './arguments.ts';
 
-const linksHelp = `A link is a URL with which people without an account download a file or a folder, or upload files. It ends when its account ends, or when the account loses the right allow-share. The URL is printed only once.
+const linksHelp = `A link is a URL with which people without an account download a file or a folder, or upload files. It is valid only while its account exists and has the right allow-share. The URL is printed only once.
 
 ${serviceHelp}`;
 

@@ -16,7 +16,7 @@ const kinds: readonly Kind[] = [
     name: 'sessions',
     description: 'sessions of a running service',
     accounts: true,
-    help: 'A session that is removed ends immediately on all workers and nodes, but its running transfers continue. The IDs are only for this command: nobody can sign in with them. The address is that of the client at the login.',
+    help: 'A session that is removed ends immediately on all nodes, and an SFTP connection within seconds, but running HTTP transfers continue. The IDs are only for this command: nobody can sign in with them. The address is that of the client at the login.',
   },
   {
     name: 'locks',
@@ -41,7 +41,7 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created. This fails if another item now has that path. The commands reach only trashes into which this service, or a node with the same data folder, has moved something.
+const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created. This fails if another item now has that path. The commands reach only trashes into which this service (with --workers, any of its nodes) has moved something.
 
 ${serviceHelp.replace('1 an ID was not found', '1 an ID was not found, or the item cannot be restored')}`;
 

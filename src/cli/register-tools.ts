@@ -224,7 +224,7 @@ export const registerImport: Register = (program, run) => {
 const hostKeyHelp = `
 Clients recognise a server by its host key, so they do not notice the new server if it has the old keys. The command copies the keys to the data folder with mode 0600, under the names that services without host_key_paths use. It replaces no existing key. Services without host_key_paths use only Ed25519 and RSA keys. For a key of another type, such as ECDSA, the command says what to add to host_key_paths. A service reads the keys when it starts.
 
-Exit codes: 0 imported (or already there), 2 another key has its place, 3 a key cannot be read or used.
+Exit codes: 0 imported (or already there), 2 wrong use, or the data folder has another key of the same type, 3 a key cannot be read or used.
 
 Examples:
   svc ssh host-key import /etc/ssh/ssh_host_ed25519_key /etc/ssh/ssh_host_rsa_key

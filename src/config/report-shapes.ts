@@ -136,7 +136,7 @@ export const findingCodes = {
   'unknown-option': 'There is no such option; the hint has the nearest name.',
   'missing-option': 'A required option is missing.',
   'bad-value': 'The option does not take this value.',
-  'bad-key': 'The key of an entry is not a UUID or not an account name.',
+  'bad-key': 'The key of an entry is not allowed as a UUID, or as the name of an account or administrator.',
   'unknown-reference': 'An option refers to a group, authentication method, event handler or inspection that does not exist.',
   'no-service': 'No service is enabled.',
   'address-in-use': 'Two services listen on the same address and port.',
