@@ -180,8 +180,9 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   /** Opens a reader for callers that need few of the events. Lines cost almost nothing if their events are not requested. */
   openRawReader(): RawReader;
   /**
-   * Finds the position from which to read all events since a time (Unix time in milliseconds).
+   * Finds the position from which to read all events since a time.
    *
+   * @param sinceMs Unix time in milliseconds; undefined for all events
    * @returns undefined to begin at the oldest event
    */
   since(sinceMs: number | undefined): LogPosition | undefined;
