@@ -7,7 +7,19 @@ const { syncBuiltinESMExports } = require('node:module');
 
 const { lstatSync, readFileSync, readlinkSync, writeFileSync } = fs;
 const functions = [
-  ...['fchmodSync', 'fdatasync', 'fstatSync', 'fsync', 'ftruncateSync', 'linkSync', 'lstatSync', 'openSync', 'read', 'renameSync'],
+  ...[
+    'fchmodSync',
+    'fdatasync',
+    'fdatasyncSync',
+    'fstatSync',
+    'fsync',
+    'ftruncateSync',
+    'linkSync',
+    'lstatSync',
+    'openSync',
+    'read',
+    'renameSync',
+  ],
   ...['unlinkSync', 'writeSync', 'writev', 'writevSync'],
 ];
 
@@ -63,10 +75,12 @@ fs.realpathSync.native = (path, ...rest) => {
   return native(path, ...rest);
 };
 
-const { open } = fs.promises;
-fs.promises.open = async (path, ...rest) => {
-  if (fails('open', path)) throw fault('open');
-  return open(path, ...rest);
-};
+for (const name of ['open', 'unlink']) {
+  const call = fs.promises[name];
+  fs.promises[name] = async (path, ...rest) => {
+    if (fails(name, path)) throw fault(name);
+    return call(path, ...rest);
+  };
+}
 
 syncBuiltinESMExports();

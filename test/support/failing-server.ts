@@ -49,6 +49,9 @@ export async function startOnFailingDisk(t: TestContext, folder = temporaryFolde
   };
   return {
     stop,
+    openPaths,
+    /** Returns the output of the server so far. */
+    output: running.stdout,
     client: new Client(url),
     folder,
     home,

@@ -1,5 +1,16 @@
 import { createHash, createPrivateKey, generateKeyPairSync, type Hash, type KeyObject } from 'node:crypto';
-import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
@@ -168,7 +179,9 @@ export class JournalEvidence {
       // The lines are synced first, so that no checkpoint covers lines that a power cut loses.
       await fdatasyncAsync(fd);
       await this.#keep(signCheckpoint(unsigned, this.#key));
-      if (nextKey) this.#key = takeNextKey(keyPath, nextKey);
+      // The checkpoint has announced the key, so later ones are signed with it even if its file cannot be renamed yet.
+      if (nextKey) this.#key = nextKey;
+      if (nextKey) takeNextKey(keyPath, nextKey);
     } finally {
       this.#isWriting = false;
       closeSync(fd);
@@ -266,8 +279,15 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
   const isNew = !existsSync(path);
   const fd = openSync(path, flag, 0o600);
   try {
-    writeSync(fd, text);
-    fdatasyncSync(fd);
+    const { size } = fstatSync(fd);
+    try {
+      writeSync(fd, text);
+      fdatasyncSync(fd);
+    } catch (error) {
+      // The next line follows the line before this one, so this one must not stay.
+      ftruncateSync(fd, size);
+      throw error;
+    }
   } finally {
     closeSync(fd);
   }

@@ -39,7 +39,12 @@ export class SegmentWriter {
     this.#options = options;
     this.#fd = openSync(segment.path, 'a', 0o600);
     this.#marks = new MarksWriter(segment.path);
-    this.#sizeBytes = fstatSync(this.#fd).size;
+    try {
+      this.#sizeBytes = fstatSync(this.#fd).size;
+    } catch (error) {
+      closeSync(this.#fd);
+      throw error;
+    }
   }
 
   get sizeBytes(): number {

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { keyName } from '../../src/events/journal/checkpoints.ts';
+import { nextKeyPath, writeKey } from '../../src/events/journal/evidence.ts';
+import { journalFolder, journalKeyPath } from '../../src/events/journal/file-event-log.ts';
+import { verifyJournal } from '../../src/events/journal/verify.ts';
+import { startOnFailingDisk } from '../support/failing-server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const segments = (folder: string) => readdirSync(folder).filter((name) => /^events-\d+\.ndjson$/.test(name)).length;
+
+test('a journal file that cannot be looked at is closed; a checkpoint or key that cannot be written breaks no chain', async (t) => {
+  const { client, whileFailing, openPaths, folder, stop } = await startOnFailingDisk(t, temporaryFolder(t), {
+    server: { events: { maximum_file_size: 65_536 } },
+  });
+  const journal = journalFolder(join(folder, 'data'));
+  const fill = async (files: number, forMs = 20_000) => {
+    for (const endMs = Date.now() + forMs; segments(journal) < files && Date.now() < endMs; )
+      await client.put('/home/a', 'x', { mayFail: true });
+  };
+  await whileFailing('fstatSync events-00000002', () => fill(3, 4000));
+  assert.ok(openPaths().filter((path) => path.includes('events-00000002.ndjson')).length <= 1);
+  await fill(2);
+  await whileFailing('fdatasyncSync checkpoints', async () => {
+    await fill(segments(journal) + 1);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  });
+  const { privateKey } = generateKeyPairSync('ed25519');
+  writeKey(nextKeyPath(journalKeyPath(join(folder, 'data'))), privateKey);
+  await whileFailing('renameSync journal.key.next', async () => {
+    await fill(segments(journal) + 1);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  });
+  await stop();
+  const { outcome, fault, keys } = await verifyJournal({ folder: journal });
+  assert.equal(outcome, 'whole', JSON.stringify(fault));
+  assert.equal(keys.at(-1), keyName(privateKey));
+});
