@@ -28,15 +28,16 @@ export class InPlaceWriter implements RandomWriter {
   /** @param target its `parent` is closed by the constructor */
   constructor(target: WriteTarget & { existing: Stats }) {
     this.#name = target.name;
+    let fd: number | undefined;
     try {
-      this.fd = openSync(target.parent.member(target.name), constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-      const { ino, dev, size } = fstatSync(this.fd);
-      if (ino !== target.existing.ino || dev !== target.existing.dev) {
-        closeSync(this.fd);
+      fd = openSync(target.parent.member(target.name), constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      this.fd = fd;
+      const { ino, dev, size } = fstatSync(fd);
+      if (ino !== target.existing.ino || dev !== target.existing.dev)
         throw new ServiceError('unavailable', 'The file was replaced meanwhile; try again.');
-      }
       this.#oldBytes = size;
     } catch (error) {
+      if (fd !== undefined) closeSync(fd);
       throw asServiceError(error);
     } finally {
       target.parent.close();
@@ -87,13 +88,18 @@ export class InPlaceWriter implements RandomWriter {
     return { entry, isReplacement: true };
   }
 
-  /** Closes the file. The bytes written so far stay in the file, and count towards the quota. */
+  /** Closes the file. The bytes written so far stay in the file, and count towards the quota. Never throws. */
   async discard(reservation = unlimited): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    const { size } = fstatSync(this.fd);
-    closeSync(this.fd);
-    // The bytes are already written, so a refusal by the quota would change nothing.
-    await reservation.commit(size, this.#oldBytes, () => {}).catch(() => {});
+    try {
+      const { size } = fstatSync(this.fd);
+      // The bytes are already written, so a refusal by the quota would change nothing.
+      await reservation.commit(size, this.#oldBytes, () => {}).catch(() => {});
+    } catch {
+      // The size is unknown. The caller releases the reservation, and a later count finds the bytes.
+    } finally {
+      closeSync(this.fd);
+    }
   }
 }

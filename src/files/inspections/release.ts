@@ -49,7 +49,8 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
     // The error `not-durable` means that the file has its final name, so the release has succeeded.
     if (!isServiceError(error, 'not-durable')) throw error;
   }
-  await upload.forget();
+  // If the record cannot be removed, `UploadUpkeep` finds that the file is stored.
+  await upload.forget().catch(() => {});
 }
 
 /** Moves a held file back to the folder from which it was moved. If the name is taken, adds a number. @returns the path of the file */

@@ -317,8 +317,12 @@ export function inspectedWhole(): ServiceError {
 
 function openBase(target: WriteTarget, existing: Stats): { fd: number; sizeBytes: number } {
   const fd = openSync(target.parent.member(target.name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  const stats = fstatSync(fd);
-  if (stats.ino === existing.ino && stats.dev === existing.dev) return { fd, sizeBytes: stats.size };
-  closeSync(fd);
-  throw new ServiceError('unavailable', 'The file was replaced meanwhile; try again.');
+  try {
+    const stats = fstatSync(fd);
+    if (stats.ino === existing.ino && stats.dev === existing.dev) return { fd, sizeBytes: stats.size };
+    throw new ServiceError('unavailable', 'The file was replaced meanwhile; try again.');
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
 }

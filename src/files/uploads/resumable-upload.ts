@@ -236,7 +236,8 @@ export class ResumableUpload {
       });
       await reservation.keep(sizeBytes);
     } catch (error) {
-      reservation.release();
+      // The content stays on disk.
+      await reservation.keep(writer.sizeBytes);
       throw asServiceError(error);
     } finally {
       this.release();
@@ -363,9 +364,8 @@ export class ResumableUpload {
 
   /** Passes the upload to the next request. Further calls do nothing. */
   release(): void {
-    if (this.#isReleased) return;
+    if (!this.#isReleased) this.#hold.release();
     this.#isReleased = true;
-    this.#hold.release();
   }
 
   /** The digest of a held upload that came through a shared link; the visitor's receipt shows it. Undefined for other uploads. */

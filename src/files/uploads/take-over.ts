@@ -69,7 +69,7 @@ async function copyBeginning(
     temporaries.giveBack(parent.realPath, temporary);
     await syncOpenedFolder(parent.fd);
   } catch (error) {
-    rmSync(member, { force: true });
+    for (const name of [temporary, to]) rmSync(parent.member(name), { force: true });
     temporaries.delete(`${parent.realPath}/${temporary}`);
     if (systemErrorCode(error) === 'ENOENT') throw gone();
     const fault = asServiceError(error);
