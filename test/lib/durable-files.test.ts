@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeFileAtomically } from '../../src/lib/disk/durable-files.ts';
+import { writeFileAtomically, writeFileNow } from '../../src/lib/disk/durable-files.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -38,6 +38,7 @@ test('a failure leaves the old content and no debris', async (t) => {
   mkdirSync(join(folder, 'taken'));
   await assert.rejects(writeFileAtomically(join(folder, 'taken'), 'x', { mode: 0o600 }), { code: 'EISDIR' });
   await assert.rejects(writeFileAtomically(join(folder, 'missing/a'), 'x', { mode: 0o600 }), { code: 'ENOENT' });
+  assert.throws(() => writeFileNow(join(folder, 'taken'), 'x', { mode: 0o600 }), { code: 'EISDIR' });
   assert.deepEqual(readdirSync(folder), ['taken']);
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync, statSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, rmdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -72,4 +72,21 @@ test('a line that a crash tore is cut off, and a line that cannot be read affect
   assert.deepEqual(third.get(grants[0].id), grants[0]);
   assert.deepEqual(third.get(grants[2].id), grants[2]);
   await third.close();
+});
+
+test('a grant whose file could not be rewritten is not there after the next write', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'tokens-and-links.ndjson');
+  // Changes of an unknown grant have no effect, but count as lines, so the next write rewrites the file.
+  appendFileSync(path, '{"id":"unknown","expiresMs":1}\n'.repeat(1100), { mode: 0o600 });
+  const store = open(folder);
+  const [lost, added] = [tokenOf('alice'), tokenOf('alice')];
+  mkdirSync(`${path}.new`);
+  await assert.rejects(store.add(lost, 10), { code: 'internal' });
+  rmdirSync(`${path}.new`);
+  await store.add(added, 10);
+  await store.close();
+  const next = open(folder);
+  assert.deepEqual([next.get(lost.id), next.get(added.id)?.id], [undefined, added.id]);
+  await next.close();
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open, rename, statfs, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
@@ -77,8 +77,13 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
  */
 export function writeFileNow(path: string, text: string, options: { mode: number }): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  writeFileSync(temporary, text, { ...options, flag: 'wx', flush: true });
-  renameSync(temporary, path);
+  try {
+    writeFileSync(temporary, text, { ...options, flag: 'wx', flush: true });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
   syncFolder(dirname(path));
 }
 

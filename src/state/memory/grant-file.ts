@@ -82,13 +82,14 @@ export class GrantFile {
     for (const grant of this.#index.all()) if (isForgettable(grant, nowMs)) this.#index.remove(grant);
   }
 
+  // After a failure, the lines of this flush are dropped, because their requests fail.
   async #flush(): Promise<void> {
-    if (this.#isDoubtful || this.#lines > 2 * this.#index.size + spareLines) await this.#writeAnew();
     const lines = this.#pending;
-    if (lines.length === 0) return;
     this.#pending = [];
     const bytes = Buffer.from(lines.join(''));
     try {
+      if (this.#isDoubtful || this.#lines > 2 * this.#index.size + spareLines) await this.#writeAnew();
+      if (lines.length === 0) return;
       await writeWhole(this.#fd, bytes);
       await fdatasyncAsync(this.#fd);
     } catch (error) {
@@ -100,7 +101,7 @@ export class GrantFile {
     this.#lines += lines.length;
   }
 
-  // Lines that arrive during the rewrite stay in `#pending` and are written after it.
+  // Lines of the flush, and those that arrive during the rewrite, are written after it.
   async #writeAnew(): Promise<void> {
     const path = `${this.#path}.new`;
     const fd = openSync(path, 'w', 0o600);
