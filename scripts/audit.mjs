@@ -17,7 +17,8 @@ for (const [name, { severity, via }] of Object.entries(report.vulnerabilities ??
 const harmless = new Set(
   readAssessments(new URL('..', import.meta.url).pathname).flatMap(({ id, state }) => (state === 'not_affected' ? [id] : [])),
 );
-// If a package only inherits a vulnerability, `via` names the other package, which has its own entry in the list.
+// If a package only inherits a vulnerability from a dependency, `via` is the name of the dependency. Such names are skipped below, because
+// the dependency has its own entry.
 const open = Object.values(report.vulnerabilities ?? {})
   .flatMap(({ via }) => via)
   .filter(({ severity, url = '' }) => (severity === 'high' || severity === 'critical') && !harmless.has(url.split('/').at(-1)));

@@ -63,8 +63,8 @@ export async function pageScripts(main, plugins) {
 }
 
 /**
- * Returns the name of a part without extension. Texts are named after their language (`de`); texts that are not in the folder named after the
- * page have the name of their folder before it (`events-de`).
+ * Returns the name of a part without extension. A file of texts is named after its language (`de`). If its folder is not named like the
+ * page's folder, the folder's name is put before the language (`events-de`).
  */
 function partName(path, folder) {
   const name = basename(path).replace(/\.(ts|json)$/, '');

@@ -28,7 +28,7 @@ const languages = ['de.js', 'es.js', 'fr.js'];
 /** Returns the purpose of a file. The names of shared files change with their content. */
 function purposeOf(file, inputs) {
   if (languages.includes(file)) return 'language';
-  // If another part uses such a part, too, its code is in a file `chunk-….js`.
+  // If another part uses the code of one of these two parts, too, esbuild puts the code into a file `chunk-….js`.
   const used = ['text-preview', 'undo'].find((part) => Object.keys(inputs).some((path) => path.endsWith(`/${part}.ts`)));
   if (used !== undefined) return `${used}.js`;
   return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');

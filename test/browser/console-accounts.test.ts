@@ -116,7 +116,7 @@ browserTest('in the trash of an account, one item is restored, one deleted, and 
   assert.deepEqual(await trashOf(server), []);
 });
 
-browserTest('a ban tells its begin and the number of its failures, which is a link to them', async (t) => {
+browserTest('a ban shows when it began and how many logins failed; this number is a link to their events', async (t) => {
   const { server, console } = await startConsole(t, { server: { security_policy: { ban_after_failures: 3 } } });
   for (let number = 0; number < 3; number++) await server.get('/home/', { user: `alice:wrong-${number}` });
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });

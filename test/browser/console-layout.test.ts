@@ -145,7 +145,7 @@ browserTest('events whose client is unknown show no address', async (t) => {
 });
 
 browserTest(
-  'on narrow screens, messages take room at the end of the page, and no button of a handler has another size than its row',
+  'a message covers nothing at the end of a narrow page; the buttons of a handler form one line or two columns, with unwrapped labels',
   async (t) => {
     const receiver = await startReceiver(t);
     const { console } = await startConsole(t, {

@@ -217,7 +217,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
   });
 
   contract(
-    'the slot of an attempt ends with its lease; an attempt that is not in the queue gets no slot',
+    'the slot of an attempt ends with its lease; an attempt whose turn has not come gets no slot',
     { ban_after_failures: 1 },
     async (bans) => {
       assert.equal((await bans.begin(guess(), leaseMs, false)).kind, 'busy');

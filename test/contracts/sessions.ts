@@ -203,7 +203,7 @@ export function sessionsContract(
     },
   );
 
-  contract('sessions that remain valid stay; the end of the others is not reported as a timeout', async (sessions, over) => {
+  contract('sessions with valid credentials stay; the others end, which is not reported as a timeout', async (sessions, over) => {
     const ids: string[] = [];
     for (const login of [loginOf('a'), loginOf('b'), loginOf('a', ['other']), loginOf('b')]) ids.push(await sessions.create(login));
     const seen = await Promise.all(ids.map((id) => sessions.find(id)));
@@ -221,7 +221,7 @@ export function sessionsContract(
     assert.deepEqual(over, []);
   });
 
-  contract('a renewed session has all its credentials, for requests that already found it and for later ones', async (sessions) => {
+  contract('a renewed session has all new credentials, also for requests that found it before the renewal', async (sessions) => {
     const ids = [await sessions.create(loginOf('a')), await sessions.create(loginOf('a'))] as const;
     const [own, other] = [await sessions.find(ids[0]), await sessions.find(ids[1])];
     assert.ok(own && other);

@@ -44,7 +44,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
   });
 
   contract(
-    'where files may only be added, one of several uploads on two nodes gets the name, or each gets its own number',
+    'where files may only be added, on_name_taken decides: one of several uploads on two nodes gets the name, or each its own number',
     async (t, folder) => {
       for (const on_name_taken of ['refuse', 'number']) {
         const nodes = await start(t, folder, { account: { permissions: [['allow-create-file', 'allow-read']], on_name_taken } });

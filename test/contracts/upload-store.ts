@@ -140,7 +140,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await later.add(byLink('/srv/next', 'other'), 1);
   });
 
-  contract('uploads that end with their connection count, too; they are told that their folder no longer exists', async ({ store }) => {
+  contract('uploads that end with their connection count for the limit, and are told when their folder is gone', async ({ store }) => {
     const told: string[] = [];
     const enter = (folder: string) => store.enter({ accountUuid: 'alice', folder, onGone: () => told.push(folder) });
     const leave = await enter('/srv/a');
@@ -280,7 +280,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   });
 
   contract(
-    'a holder that slept too long loses the upload to the next holder; later holders see this until one of them has renewed the content',
+    'a holder that slept too long loses the upload to the next holder; each holder sees this takeover until one has renewed the content',
     async (fixture) => {
       const { store, reopen, lapse } = fixture;
       if (!lapse) return;

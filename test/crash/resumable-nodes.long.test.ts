@@ -59,7 +59,7 @@ test(`nodes that oversleep their leases or are killed during resumable uploads, 
     }
   for (const name of uploads) {
     assert.equal(stored.get(`/${name}`)?.size, 1, `40017 of ${name}`);
-    assert.equal(existsSync(join(folder, 'home', name)), false, `${name} came a second time`);
+    assert.equal(existsSync(join(folder, 'home', name)), false, `${name} exists again after its client removed it`);
   }
   // An upload whose URL was lost with its node is empty and waits for its expiry.
   for (const name of readdirSync(join(folder, 'home'))) {

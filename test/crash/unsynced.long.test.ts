@@ -132,7 +132,7 @@ test('HTTP: a change that took effect is reported as done although its folder co
   );
 
   const failed = await client.put('/home/missing/a', 'x', { headers: json });
-  assert.deepEqual([failed.status, failed.text.includes('durable')], [409, false], 'the reply to a refused change has no such note');
+  assert.deepEqual([failed.status, failed.text.includes('durable')], [409, false], 'the reply to a refused change has no member durable');
   heal();
   assert.deepEqual(await toldOf(() => client.put('/home/a', 'newer')), [[40017, undefined]]);
 });

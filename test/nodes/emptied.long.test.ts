@@ -86,8 +86,9 @@ test('a node that was cut off while Redis was emptied asks for its lease before 
   proxy.cut();
   await redis.command('FLUSHALL');
   const next = await asked(storeOn(near, 'b'));
-  assert.ok(typeof next === 'object', 'no node is there to repeat the former lease');
-  // A node trusts its lease for 1.5 s without asking. In a server, nodes wait longer (2 s) after a loss, but here only 700 ms.
+  assert.ok(typeof next === 'object', 'the former owner is cut off, so it cannot restore its lease');
+  // A node trusts a confirmed lease for 1.5 s. In a server, no other node can get the lease in this time, because nodes wait 2 s after
+  // Redis lost data. Here they wait only 700 ms, so the test makes the confirmation older.
   lease.validUntilMs -= 1500;
   let isAnswered = false;
   const answer = owner.confirm(lease, undefined).finally(() => (isAnswered = true));

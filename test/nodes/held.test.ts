@@ -53,7 +53,7 @@ test('another node repeats the inspections of a node that seems dead; if that no
   await until('both inspections are requested', () => inspector.requests.length === 2);
   inspector.decide = ({ body }) => ({ status: String(body).includes('accepted') ? 204 : 422 });
   const clock = new ShiftedClock();
-  // For this node, the lease of the first node has expired.
+  // The clock of the other node is so far ahead that the lease of the first node has expired by it.
   clock.shift(130_000);
   const other = await startNode(t, folder, 'other', redis.url, config, clock);
   await until('the other node has ended both held uploads', async () => (await heldAt(other)).length === 0);

@@ -74,7 +74,7 @@ test('unfinished uploads that an emptied Redis lost are ended, each with one eve
   assert.deepEqual(readdirSync(join(folder, 'home')), ['finished']);
 });
 
-test('an upload whose record is lost during its creation does not exist: its client may ask again', async (t) => {
+test('if the record of an upload is lost during its creation, the client gets `unavailable`, and its next attempt succeeds', async (t) => {
   const { files, environment, home } = testFiles(t);
   const { uploads } = environment;
   const add = uploads.add.bind(uploads);

@@ -27,7 +27,7 @@ test('while Redis does not answer, a console says so in time, and shows the data
   const ofAll = ['sessions', 'bans', 'locks', 'uploads', 'events', 'deliveries'];
   const [own, shared] = await Promise.all([ofNode, ofAll].map((names) => Promise.all(names.map((name) => status(`/api/${name}`)))));
   const { services, incomplete } = await overview();
-  // A request waits two seconds for Redis; after that, no request waits until Redis answers again.
+  // The first commands to Redis wait two seconds. After that, commands fail at once, until Redis answers again.
   assert.ok(performance.now() - paused < 5000, 'Redis is still paused');
   assert.deepEqual(own, [200, 200, 200, 200]);
   assert.deepEqual(shared, [503, 503, 503, 503, 503, 503]);

@@ -70,7 +70,7 @@ test('--workers without Redis is refused with the line to write; invalid numbers
   assert.equal((await run(t, ['validate', '--workers', '2'], { cwd })).code, 0);
 });
 
-test('for validate, nodes of one machine share host keys and the accounts file, and nodes of several machines do not', async (t) => {
+test('validate: nodes on several machines do not share host keys and the accounts file; the nodes of --workers share them', async (t) => {
   const cwd = temporaryFolder(t);
   const validated = async (isChangeable: boolean, ...args: string[]) => {
     await writeConfig(cwd, {

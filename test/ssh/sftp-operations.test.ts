@@ -62,7 +62,7 @@ test('a lost connection leaves the old file, and nothing else', async (t) => {
   );
 });
 
-test('if the channel ends before CLOSE, the upload is lost, too', async (t) => {
+test('if the channel ends before CLOSE, the upload is lost', async (t) => {
   const { client, home, events, served } = testSession(t);
   await client.write(await client.open('f', write | create), 0, 'new');
   client.stream.end();

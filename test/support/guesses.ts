@@ -8,8 +8,9 @@ export function from(address: string, user: string, more: TestRequest = {}): Tes
 }
 
 /**
- * Sends many different wrong passwords of an account at once, and one other request in the middle.
+ * Sends many different wrong passwords of `alice` at once.
  *
+ * @param right `name:password` of another request, which is sent in the middle of the guesses
  * @returns the replies to the guesses, and the reply to the other request
  */
 export async function guessAtOnce(

@@ -14,7 +14,7 @@ process.on('SIGUSR2', () => {
   else throw planted('signal');
 });
 
-// A fault in the journal writer, when it writes an event of a path with this name.
+// A fault in the journal writer, when it writes an event of the path `/planted-journal`.
 const { writeSync } = fs;
 fs.writeSync = (fd, bytes, ...rest) => {
   if (holds(bytes, '/planted-journal')) throw planted('journal');

@@ -122,7 +122,7 @@ function filesBelow(folder: string): string[] {
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return filesBelow(path);
-    // The service writes only names in UTF-8, so a test created this one.
+    // The service writes only names in UTF-8. So a file with another name was created by a test.
     if (!entry.isFile() || entry.name.includes('\ufffd')) return [];
     const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
     return size > 0 && (size <= maxBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];

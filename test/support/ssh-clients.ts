@@ -51,7 +51,7 @@ export function canMount(t: TestContext, ...programs: string[]): boolean {
     accessSync('/dev/fuse', constants.R_OK | constants.W_OK);
     return true;
   } catch {
-    console.log(`skipped: ${t.name}: this machine lets nobody mount FUSE`);
+    console.log(`skipped: ${t.name}: this user may not use FUSE`);
     t.skip('this user may not use FUSE');
     return false;
   }

@@ -45,7 +45,7 @@ export async function makeOpensshKey(folder: string, name: string, ...kind: stri
   return path;
 }
 
-/** Returns the public part of a private key in the form that `ssh_keys` accept. */
+/** Returns the public part of a private key in the form that the option `ssh_keys` accepts. */
 export function publicKey(path: string): string {
   const { utils } = installedPackage<{ utils: { parseKey(text: Buffer): { type: string; getPublicSSH(): Buffer } } }>('ssh2');
   const key = utils.parseKey(readFileSync(path));

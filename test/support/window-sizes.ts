@@ -58,7 +58,7 @@ export async function assertPanelApart(t: TestContext, viewport: ViewportSize): 
   const isApart = actions.bottom <= panel.top || actions.right <= panel.left;
   assert.ok(isApart, JSON.stringify({ actions, panel }));
   assert.ok(actions.top > 200 && actions.bottom <= viewport.height && panel.bottom <= viewport.height, JSON.stringify({ actions, panel }));
-  // The last row can be scrolled above both of them.
+  // The page can be scrolled so far that the panel does not cover the last row.
   await page.getByRole('link', { name: 'up9.txt' }).scrollIntoViewIfNeeded();
   await page.keyboard.press('Escape');
   await page.locator('html').evaluate((root) => root.scrollTo(0, root.scrollHeight));

@@ -82,7 +82,7 @@ test('SOAP: an event with special characters of XML has exactly the expected bod
   );
 });
 
-test('a key of extra_data that its variable turns into events or server is omitted; __proto__ is an ordinary name', () => {
+test('if the value of a variable makes a key of extra_data `events` or `server`, the key is omitted; `__proto__` is an ordinary key', () => {
   const made = payload({ extra_data: { '{account.name}': 'mine', other: 1 } });
   assert.deepEqual(JSON.parse(textOf(made, eventWith({}, 'events'))).events.length, 1);
   assert.equal(JSON.parse(textOf(made, eventWith({}, 'server'))).server.uuid, 'srv');

@@ -114,7 +114,7 @@ test('without a valid reply of the back-end, a form that asks for JSON gets 201 
   assert.ok((await server.eventIds()).includes(40060));
 });
 
-test('the configuration cannot pass on headers that frame the reply or belong to the service, but any others', async (t) => {
+test('api_passthrough_headers refuses headers that frame the reply or belong to the service, and accepts all others', async (t) => {
   const hopByHop =
     'Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection TE Trailer Transfer-Encoding Upgrade'.split(' ');
   const refused = [...hopByHop, 'Content-Length', 'Content-Encoding', 'Set-Cookie', 'Date', 'Server', 'Server-Path'];

@@ -76,8 +76,7 @@ export function empty(...folders) {
 }
 
 /**
- * Writes files of the same size. All servers know the extension of these files, because rclone opens a file with an unknown extension to
- * find its type.
+ * Writes files of the same size. Their extension is known to all servers. Otherwise rclone would open each file to find its type.
  */
 export function fillFolder(folder, count, bytes = 0) {
   mkdirSync(folder, { recursive: true });

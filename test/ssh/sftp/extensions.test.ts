@@ -72,7 +72,7 @@ test('limits@openssh.com returns the limits, and they are exact', async (t) => {
   await client.close(await client.open('f', read));
 });
 
-test('lsetstat@openssh.com sets times and mode, with the permission only; owners are not changed', async (t) => {
+test('lsetstat@openssh.com sets times and mode if the account has the permission; it never changes owners', async (t) => {
   const session = extensionSession(t, {}, { permissions: { general: ['allow-list', 'allow-set-attributes'], rules: [] } });
   const { home, code, events } = session;
   writeFileSync(join(home, 'f'), 'content');
