@@ -71,7 +71,7 @@ Examples:
   svc journal export --since 7d --account acme --out /tmp/acme`;
 
 const keyHelp = `
-A new key comes into use with the next checkpoint: within a minute if the service runs, otherwise when it starts. That checkpoint names the new key, and is signed with the old key.
+The next checkpoint names the new key, and is still signed with the old key. All later checkpoints are signed with the new key. A running service writes the next checkpoint within a minute; otherwise it is written when the service starts.
 
 Examples:
   svc journal key show > journal.pem
