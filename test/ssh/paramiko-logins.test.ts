@@ -6,7 +6,7 @@ import { hasPackage } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
 import { installedPackage, makeKey, startSsh } from '../support/ssh.ts';
 
-/** Makes several login attempts on one connection like paramiko, which requests the service before each. */
+/** Lets paramiko make several login attempts on one connection. paramiko requests the service `ssh-userauth` before each attempt. */
 const script = `
 import os, paramiko
 transport = paramiko.Transport(('127.0.0.1', int(os.environ['PORT'])))
