@@ -87,7 +87,7 @@ export const shownItems = {
     address: z.string().describe('Address of the client that began the upload; empty if unknown.'),
     path: z.string().describe('Virtual path that the file will have.'),
     received_bytes: z.number(),
-    total_bytes: z.number().nullable().describe('Size of the whole file; null until the client has sent it.'),
+    total_bytes: z.number().nullable().describe('Size of the whole file; null until the client has announced the size.'),
     expires: z.string().describe('Time at which the upload is removed if the client does not continue.'),
   }),
   trash: z.strictObject({

@@ -5,7 +5,7 @@ import type { CountedBlock, Suffices } from '../event-log.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
-/** Number of filter bits and of hashes for each key. With these values, a filter reports about one absent key in a hundred as present. */
+/** Number of filter bits and of hashes for each key. With these values, about 1 % of absent keys seem present. */
 const bitsPerKey = 10;
 const hashes = 7;
 
