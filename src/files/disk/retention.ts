@@ -1,8 +1,8 @@
-import { constants, lstatSync, readFileSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
+import { constants, lstatSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { closeAsync, fsyncAsync, openAsync } from '../../lib/disk/descriptors.ts';
-import { syncFolder } from '../../lib/disk/durable-files.ts';
+import { writeFileNow } from '../../lib/disk/durable-files.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 
 const dayMs = 86_400_000;
@@ -61,8 +61,7 @@ export class Retention {
     const now = this.#clock.nowMs();
     if (this.#markedUntilMs >= now + (days + markMarginDays / 2) * dayMs) return;
     const untilMs = now + (days + markMarginDays) * dayMs;
-    writeFileSync(this.#markPath, String(untilMs), { mode: 0o600, flush: true });
-    syncFolder(dirname(this.#markPath));
+    writeFileNow(this.#markPath, String(untilMs), { mode: 0o600 });
     this.#markedUntilMs = untilMs;
   }
 

@@ -71,7 +71,8 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 }
 
 /**
- * Like `writeFileAtomically`, but synchronous. It is used only while svc starts, and for placeholder certificates at a reload.
+ * Like `writeFileAtomically`, but synchronous. It is used only for files that are rarely written: while svc starts, for placeholder
+ * certificates at a reload, and for the mark of retentions.
  *
  * @throws the errors of `writeFileSync`, `renameSync` and `syncFolder`
  */

@@ -25,7 +25,16 @@ export async function withFileLock<T>(path: string, clock: Clock, action: () => 
   try {
     return await action();
   } finally {
-    if (readOrEmpty(lockPath) === token) unlinkSync(lockPath);
+    removeOwn(lockPath, token);
+  }
+}
+
+// Never throws, because the action is over. A lock file that cannot be removed becomes stale.
+function removeOwn(lockPath: string, token: string): void {
+  try {
+    if (readFileSync(lockPath, 'utf8') === token) unlinkSync(lockPath);
+  } catch {
+    // Another process has removed the lock file, or the disk fails.
   }
 }
 
@@ -42,12 +51,4 @@ function tryCreate(lockPath: string, token: string): boolean {
 function removeStale(lockPath: string, clock: Clock): void {
   const stats = statSync(lockPath, { throwIfNoEntry: false });
   if (stats && clock.nowMs() - stats.mtimeMs >= staleAfterMs) rmSync(lockPath, { force: true });
-}
-
-function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
 }
