@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { part } from '../support/draft-uploads.ts';
@@ -88,6 +88,21 @@ test('an item of the trash whose record cannot be removed is restored', async (t
   assert.deepEqual((await told(['40101'])).get('/a'), ['40101']);
 });
 
+test('an item that cannot be put into the trash leaves no record, and an item that was ended counts as ended', async (t) => {
+  const { client, whileFailing, home, told } = await startOnFailingDisk(t, temporaryFolder(t), { group: { trash: { days: 30 } } });
+  for (const name of ['a', 'b']) await client.put(`/home/${name}`, 'x');
+  assert.equal((await client.send('DELETE', '/home/a')).status, 204);
+  const trash = join(home, '.svc-trash', readdirSync(join(home, '.svc-trash'))[0] ?? '');
+  const failed = await whileFailing(`fsync ${trash}$`, () => client.send('DELETE', '/home/b', large));
+  assert.equal(failed.status, 500, failed.text);
+  assert.deepEqual([readdirSync(trash).length, existsSync(join(home, 'b'))], [2, true]);
+  const [item] = await trashOf(client);
+  const ended = await whileFailing('unlinkSync .person', () => client.send('DELETE', `/home/__svc__/trash/${item?.id}`, large));
+  assert.equal(ended.status, 204, ended.text);
+  assert.deepEqual(await trashOf(client), []);
+  assert.deepEqual((await told(['40102'])).get('/a'), ['40102']);
+});
+
 test('a folder is moved or deleted although the records of uploads in it cannot be changed', async (t) => {
   const { client, whileFailing, home, openedAtHome, told } = await startOnFailingDisk(t);
   mkdirSync(join(home, 'd'));
@@ -156,6 +171,9 @@ test('a held file whose content cannot be opened to move it back stays held, and
   const failed = await whileFailing('openSync .kept', withdraw);
   assert.equal(failed.status, 500, failed.text);
   assert.deepEqual([openedAtHome(), hidden(), (await held()).length], [[], [], 1]);
+  const unsynced = await whileFailing('fsync HOME$', withdraw);
+  assert.deepEqual([unsynced.status, unsynced.text.includes('"durable":false'), (await held()).length], [500, true, 1], unsynced.text);
+  rmSync(join(home, 'a'));
   assert.equal((await withdraw()).status, 204);
   assert.equal(readFileSync(join(home, 'a'), 'utf8'), 'odd');
   await stop();

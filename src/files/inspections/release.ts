@@ -53,7 +53,11 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
   await upload.forget().catch(() => {});
 }
 
-/** Moves a held file back to the folder from which it was moved. If the name is taken, adds a number. @returns the path of the file */
+/**
+ * Moves a held file back to the folder from which it was moved. If the name is taken, adds a number. @returns the path of the file
+ *
+ * @throws ServiceError `not-durable` if a power cut may undo the move; the held content is then still needed
+ */
 export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, movedFrom: VirtualPath): Promise<VirtualPath> {
   const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
@@ -65,7 +69,8 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
     const before = neededInspections(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
     writer = new FileWriter(target, paths.environment);
     for await (const chunk of readChunks(fd, offsetBytes)) await writer.write([chunk]);
-    await writer.finish(new Durability(), {
+    const durability = new Durability();
+    await writer.finish(durability, {
       requireUnlocked: () => paths.requireUnlocked(path, 'content'),
       gate: passedGate(paths, path, before),
       rules: { ...paths.nameRules(path), mayReplace: false, ifTaken: 'refuse', retainDays: 0 },
@@ -73,6 +78,7 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
         if (current) throw new ServiceError('exists', 'The name was taken meanwhile; try again.');
       },
     });
+    if (durability.fault !== undefined) throw paths.notDurable(durability.fault, path);
     return path;
   } catch (error) {
     await writer?.discard();

@@ -105,13 +105,13 @@ export class TrashFolder {
       const bytes = Buffer.from(JSON.stringify(trashed));
       for (let done = 0; done < bytes.length; ) done += (await writeAsync(fd, bytes, done)).bytesWritten;
       await fsyncAsync(fd);
+      await syncOpenedFolder(this.opened.fd);
     } catch (error) {
       this.forget(id);
       throw error;
     } finally {
       await closeAsync(fd);
     }
-    await syncOpenedFolder(this.opened.fd);
   }
 
   /** If the folder of an item was moved while the item was put into the trash, corrects the paths in the record. */
