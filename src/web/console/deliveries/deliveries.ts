@@ -31,6 +31,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     offer,
   );
   const table = deliveryList(mayChange() ? [column] : []);
+  table.element.classList.toggle('of-one-outcome', asked.has('outcome'));
   const more = growingEnd(nextPage(asked, table, signal), signal);
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   offer();

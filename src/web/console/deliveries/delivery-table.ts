@@ -1,9 +1,9 @@
 import type { DeliveryView, ListedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
-import { eventBadge, namedEvent } from '../event-kinds.ts';
+import { namedEvent } from '../event-kinds.ts';
 import { accountLink } from '../events/event-table.ts';
 import { handlerName } from '../handler-names.ts';
-import { text, translate } from '../language.ts';
+import { colon, text, translate } from '../language.ts';
 import { hashFor } from '../route.ts';
 import { outcomeBadge } from '../section.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
@@ -11,8 +11,8 @@ import { type Column, makeTable, type Table } from '../table.ts';
 
 /** Columns about the first event of each delivery. */
 const eventColumns: Column<ListedDelivery>[] = [
-  { title: text('file'), cell: fileName, className: 'second-line one-line main-column' },
-  { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line one-line' },
+  { title: text('file'), cell: fileName, className: 'second-line one-line' },
+  { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line one-line event-account' },
 ];
 
 /** Builds the list of all deliveries. @param before additional columns at the beginning */
@@ -32,7 +32,7 @@ export function deliveryTable<T extends DeliveryView>(
     [
       ...before,
       { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow last' },
-      { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow' },
+      { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow outcome' },
       { title: text('events'), cell: ({ events }) => eventIds(events), className: 'kind second-line narrow' },
       ...about,
       {
@@ -41,7 +41,7 @@ export function deliveryTable<T extends DeliveryView>(
           make('a.row-link', { href: hashFor('deliveries', id), title: handlerName(handler) }, datum(handlerName(handler))),
         className: 'third-line one-line',
       },
-      { title: text('reply'), cell: lastReply, className: 'third-line reply one-line roomy' },
+      { title: text('reply'), cell: lastReply, className: 'third-line reply one-line' },
       { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only spacious' },
       { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only spacious' },
     ],
@@ -54,7 +54,7 @@ export function deliveryTable<T extends DeliveryView>(
 /** Shows the name of the file, and then its folder, because the end of a long line is cut off. */
 function fileName({ first_event, events }: ListedDelivery): HTMLElement {
   const path = first_event?.data.path;
-  if (typeof path !== 'string') return datum('');
+  if (typeof path !== 'string') return make('span.wide-only', '–');
   const [, folder = '', name = path] = /^(.*\/)([^/]+\/?)$/.exec(path) ?? [];
   const beside = events.length > 1 ? text('moreFiles', { count: events.length - 1 }) : clear(folder);
   return make('span', { title: clear(path) }, datum(name), ' ', beside !== '/' && make('span.hint', make('bdi', beside)));
@@ -64,16 +64,12 @@ function eventAccount(event: ListedDelivery['first_event']): HTMLElement {
   return event ? Object.assign(accountLink(event, new URLSearchParams()), { tabIndex: -1 }) : datum('');
 }
 
-const maxIds = 3;
-
+/** Shows the first event, and how many others the request contained. The title has the numbers of all. */
 function eventIds(events: DeliveryView['events']): HTMLElement {
-  const ids = [...new Set(events.map(({ id }) => id))];
-  const rest = events.length - 1;
-  return make(
-    'span.badges',
-    ...ids.slice(0, maxIds).map(ids.length === 1 ? namedEvent : eventBadge),
-    rest > 0 && make('span.hint', text('eventCount', { count: events.length })),
-  );
+  const [first, ...others] = events;
+  if (!first) return datum('');
+  const title = `${text('eventCount', { count: events.length })}${colon}${[...new Set(events.map(({ id }) => id))].join(', ')}`;
+  return make('span.badges', namedEvent(first.id), others.length > 0 && make('span.hint', { title }, `+${numberText(others.length)}`));
 }
 
 function lastReply({ attempts, details }: DeliveryView): HTMLElement {
