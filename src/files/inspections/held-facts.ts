@@ -3,6 +3,7 @@ import { type InspectionOptions, InspectionRules } from '../../accounts/inspecti
 import { type PermissionOptions, Permissions } from '../../accounts/permissions.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { asServiceError } from '../disk/system-errors.ts';
 import type { HoldReason, Verdict } from './verdict.ts';
 
 /** The ways in which a held upload can end without becoming a file. */
@@ -53,6 +54,13 @@ export function heldError(id: string, path: VirtualPath, isRefused = false): Ser
   const message = 'The file is held for review.';
   const details = { held_id: id, held_path: path };
   return isRefused ? new ServiceError('unprocessable', message, { details }) : new ServiceError('held', message, { details });
+}
+
+/** Marks an error after which a file is held, because only the event could not be written. @returns the error for the client */
+export function asHeld(error: unknown, id: string, path: VirtualPath): ServiceError {
+  const meaning = asServiceError(error);
+  Object.assign(meaning.details, { held_id: id, held_path: path });
+  return meaning;
 }
 
 export function noSuchUpload(): ServiceError {

@@ -15,7 +15,7 @@ import { resolveMounts } from '../mounts.ts';
 import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadRecord, type UploadStore, uploadTarget } from '../uploads/upload-store.ts';
 import { inspectedContent, neededInspections, stateAt, tellVerdicts } from './gate.ts';
-import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts, heldError, noSuchUpload } from './held-facts.ts';
+import { accountOfSnapshot, accountSnapshot, asHeld, type HeldEnd, type HeldFacts, heldError, noSuchUpload } from './held-facts.ts';
 import type { Decider, HeldContent, HeldUpload, Holding, NewHold, Place } from './holding.ts';
 import type { Inspections } from './inspections.ts';
 import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
@@ -89,8 +89,7 @@ export class HeldUploads implements Holding {
   }
 
   async hold({ paths, path, content, inspected, judgement, uuids, options, kept = keptName() }: NewHold): Promise<ServiceError> {
-    const { context, account } = paths;
-    const { request: _, ...origin } = context;
+    const { request: _, ...origin } = paths.context;
     const folder = content.folder();
     const contentPath = `${folder}/${kept}`;
     const sinceMs = this.#environment().clock.nowMs();
@@ -102,38 +101,44 @@ export class HeldUploads implements Holding {
       digest: (await inspected.sha256()).toString('base64'),
       inspections: [...uuids],
       verdicts,
-      account: accountSnapshot(account),
+      account: accountSnapshot(paths.account),
       expected: options.isConditional ? stateAt(`${folder}/${content.name}`) : undefined,
       movedFrom: options.movedFrom,
       toldAs: options.toldAs,
       inspector: rest && { process: this.#process, untilMs: sinceMs + leaseMs },
     };
     const { metadata, backendUuid, movedFrom } = options;
-    const order = { accountUuid: account.uuid, path, contentPath, origin, metadata, backendUuid, notes: {}, held };
+    const order = { accountUuid: paths.account.uuid, path, contentPath, origin, metadata, backendUuid, notes: {}, held };
     const record = await this.store.add(order, content.sizeBytes);
     const { id } = record;
     try {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
+    } catch (error) {
+      await whileHeld(this.store, id, (hold) => hold.remove());
+      throw error;
+    }
+    try {
       // If the folder was moved before the store had the record, the move could not update the record. So the record is updated here.
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
       // A newer upload with the same name may have ended this upload before the content got its hidden name.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
-    } catch (error) {
-      await whileHeld(this.store, id, (hold) => hold.remove());
-      throw error;
+    } catch (reason) {
+      this.#warn('it is unknown whether an upload is still held', reason);
     }
     if (rest) this.#running.set(id, Promise.resolve());
     await this.supersede(`${folder}/${content.name}`, id);
     const told = verdicts.map(({ inspection, verdict, message }) => ({ inspection, verdict, message }));
     const data = { held_id: id, reason, verdicts: told, total_write: content.sizeBytes, moved_from: movedFrom };
-    await paths.emitDurable(eventIds.uploadHeld, path, data).finally(() => {
-      if (rest) void this.#follow(id, rest, { uuids, name: options.toldAs ?? baseName(path) });
-    });
-    return heldError(id, path, this.inspections.held.answer === 'refuse');
+    const outcome = await paths.emitDurable(eventIds.uploadHeld, path, data).then(
+      () => heldError(id, path, this.inspections.held.answer === 'refuse'),
+      (error) => asHeld(error, id, path),
+    );
+    if (rest) void this.#follow(id, rest, { uuids, name: options.toldAs ?? baseName(path) });
+    return outcome;
   }
 
   async at(target: string, accountUuid: string): Promise<HeldUpload | undefined> {
@@ -304,9 +309,8 @@ export class HeldUploads implements Holding {
       throw error;
     });
     if (outcome === 'accept') {
-      const { path } = record;
       // The folder of the upload may have been moved to a path with more inspections.
-      if ([...neededInspections(paths, path, uploadTarget(record))].some((uuid) => !uuids.has(uuid))) {
+      if ([...neededInspections(paths, record.path, uploadTarget(record))].some((uuid) => !uuids.has(uuid))) {
         hold.release();
         return this.#inspect(record);
       }
