@@ -21,7 +21,8 @@ export class InPlaceWriter implements RandomWriter {
   readonly isInPlace = true;
   readonly fd: number;
   readonly #name: string;
-  readonly #oldBytes: number;
+  /** Size of the file when it was opened. */
+  readonly oldBytes: number;
   #failure: unknown;
   #isOpen = true;
 
@@ -35,7 +36,7 @@ export class InPlaceWriter implements RandomWriter {
       const { ino, dev, size } = fstatSync(fd);
       if (ino !== target.existing.ino || dev !== target.existing.dev)
         throw new ServiceError('unavailable', 'The file was replaced meanwhile; try again.');
-      this.#oldBytes = size;
+      this.oldBytes = size;
     } catch (error) {
       if (fd !== undefined) closeSync(fd);
       throw asServiceError(error);
@@ -95,7 +96,7 @@ export class InPlaceWriter implements RandomWriter {
     try {
       const { size } = fstatSync(this.fd);
       // The bytes are already written, so a refusal by the quota would change nothing.
-      await reservation.commit(size, this.#oldBytes, () => {}).catch(() => {});
+      await reservation.commit(size, this.oldBytes, () => {}).catch(() => {});
     } catch {
       // The size is unknown. The caller releases the reservation, and a later count finds the bytes.
     } finally {

@@ -146,7 +146,7 @@ export class RandomContent {
     this.#reservation = reservation;
     this.#baseFd = base?.fd;
     this.#baseBytes = base?.sizeBytes ?? 0;
-    this.sizeBytes = writer.isInPlace ? fstatSync(writer.fd).size : this.#baseBytes;
+    this.sizeBytes = writer instanceof InPlaceWriter ? writer.oldBytes : this.#baseBytes;
     if (writer.isInPlace) this.#extents.add(0, this.sizeBytes);
   }
 
