@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { constants, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import fs, { constants, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { OpenedFolder } from '../../src/files/disk/opened.ts';
 import { openToLook } from '../../src/files/disk/real-roots.ts';
+import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import { takeOverContent } from '../../src/files/uploads/take-over.ts';
 import type { UploadHold, UploadRecord } from '../../src/files/uploads/upload-store.ts';
+import { silentLog } from '../../src/lib/log.ts';
 import { openFlags, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import { append, part } from '../support/draft-uploads.ts';
 import { startOnFailingDisk } from '../support/failing-server.ts';
@@ -89,4 +92,29 @@ test('a copy for a request that takes over an upload is removed if its folder ca
   const taking = takeOverContent({ temporaries: temporaries as never }, {} as UploadHold, record, parent);
   await assert.rejects(taking, { code: 'internal' });
   assert.deepEqual(readdirSync(folder).sort(), [name, 'data']);
+});
+
+test('the former content of an upload that was taken over is removed by the next start if it cannot be removed now', async (t) => {
+  const folder = temporaryFolder(t);
+  const data = temporaryFolder(t);
+  const name = `.svc-${'0'.repeat(24)}.kept`;
+  writeFileSync(join(folder, name), 'content');
+  const parent = new OpenedFolder(openSync(folder, 'r'), folder);
+  t.after(() => parent.close());
+  const hold = { renewContent: async (contentPath: string) => ({ contentPath }) } as UploadHold;
+  const record = { contentPath: join(folder, name), offsetBytes: 7 } as UploadRecord;
+  t.mock.method(fs, 'unlinkSync', () => {
+    throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+  });
+  syncBuiltinESMExports();
+  try {
+    const { contentPath } = await takeOverContent({ temporaries: new Temporaries(data, silentLog) }, hold, record, parent);
+    assert.deepEqual(readdirSync(folder).sort(), [name, basename(contentPath)].sort());
+  } finally {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+  new Temporaries(data, silentLog).close();
+  assert.equal(readdirSync(folder).length, 1);
+  assert.equal(readdirSync(folder).includes(name), false);
 });

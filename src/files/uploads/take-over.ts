@@ -42,7 +42,12 @@ export async function takeOverContent(
     if (isLost(error)) removeContent(newPath);
     throw error;
   }
-  removeContent(contentPath);
+  try {
+    removeContent(contentPath);
+  } catch {
+    // The upload no longer needs the former content, so the next start removes it.
+    temporaries.add(contentPath);
+  }
   return record;
 }
 
