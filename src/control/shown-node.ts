@@ -30,13 +30,13 @@ export const service = z.object({
   sessions: count.describe('Number of sessions of the service, counted over all nodes.'),
 });
 
-/** An authentication method. */
+/** An authentication method or an inspection. */
 export const method = z.object({
   uuid: text,
   name: text,
   type: text,
   state: text,
-  /** Why the method does not run, or which part of it fails; empty if it works. */
+  /** Why it does not run, or which part of it fails; empty if it works. */
   reason: text,
 });
 

@@ -279,7 +279,7 @@ browserTest('if live figures change, a row keeps its focus and selected text, ev
   };
   const overview = (handlers: unknown[]) => ({
     server: { name: 'demo', uuid: 'u', version: '1', started: '2026-01-01T12:00:00.000Z' },
-    ...{ services: [], methods: [], errors: [], nodes: [], transfers: [], transfers_left_out: 0 },
+    ...{ services: [], methods: [], inspections: [], errors: [], nodes: [], transfers: [], transfers_left_out: 0 },
     ...{ journal: { bytes: null, free_bytes: null }, handlers },
   });
   await page.route('**/api/overview', (route) =>

@@ -21,6 +21,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 interface Shown {
   methods: { uuid: string; state: string; reason: string }[];
+  inspections: Shown['methods'];
   errors: { id: string; uuid: string; time: string; count: number; first: string }[];
 }
 
@@ -65,6 +66,40 @@ test('the overview shows why an authentication method does not run, and its last
   status = 401;
   await login();
   assert.deepEqual((await reasons()).good, ['running', ''], 'it works again');
+});
+
+test('the overview shows inspections that cannot be reached, or could not inspect the last file', async (t) => {
+  let status = 200;
+  const endpoint = createServer((_, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
+  t.after(() => endpoint.close());
+  await new Promise((resolve) => endpoint.once('listening', resolve));
+  const url = `http://127.0.0.1:${(endpoint.address() as { port: number }).port}/`;
+  const { server, console } = await startConsole(t, {
+    inspections: {
+      good: { type: 'http', url },
+      dead: { type: 'http', url: 'http://127.0.0.1:9/' },
+      off: { type: 'http', url, enabled: false },
+    },
+    group: { inspections: [['good']] },
+  });
+  const contract = await console.contract();
+  const states = async () => {
+    const reply = await console.get('/api/overview', asViewer);
+    contract.check('GET', '/api/overview', reply);
+    return Object.fromEntries(reply.json<Shown>().inspections.map(({ uuid, state, reason }) => [uuid, [state, reason]]));
+  };
+  await until('the test at the start failed', async () => (await states()).dead?.[0] === 'failed');
+  assert.deepEqual(await states(), {
+    good: ['running', ''],
+    dead: ['failed', 'the connection was refused'],
+    off: ['disabled', 'It is disabled in the configuration.'],
+  });
+  status = 500;
+  await server.put('/home/a.txt', 'a', { mayFail: true });
+  assert.match((await states()).good?.join() ?? '', /^failed,the status 500/);
+  status = 200;
+  await server.put('/home/b.txt', 'b');
+  assert.deepEqual((await states()).good, ['running', '']);
 });
 
 test('while the data folder is absent, the overview shows everything except the figures of its disk', async (t) => {

@@ -26,6 +26,7 @@ const report = (name: string): NodeReport => ({
   memory_bytes: 1,
   services: [],
   methods: [],
+  inspections: [],
   transfers: [],
   transfers_left_out: 0,
   errors: [],

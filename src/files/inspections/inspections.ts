@@ -52,6 +52,8 @@ class Inspection {
   #isStopped = false;
   /** The reason why the last start test failed; undefined if it succeeded. */
   fault: string | undefined;
+  /** The reason why the last inspection of a file failed; undefined if it succeeded. */
+  failure: string | undefined;
 
   constructor(uuid: string, options: InspectionConfiguration, dependencies: InspectionDependencies) {
     this.uuid = uuid;
@@ -75,6 +77,7 @@ class Inspection {
     if (this.#isStopped) return;
     const before = this.fault;
     this.fault = reason;
+    if (reason === undefined) this.failure = undefined;
     if (reason === undefined) return this.#emit(eventIds.componentStarted);
     if (before === undefined) this.#emit(eventIds.componentStopped, { reason });
     this.#again = this.#dependencies.clock.after(testAgainMs, () => void this.start());
@@ -109,6 +112,7 @@ class Inspection {
       signal.throwIfAborted();
       const startedMs = clock.monotonicMs();
       const answer = await this.#inspector.inspect(content, signal);
+      this.failure = answer.verdict === 'failure' ? (answer.message ?? '') : undefined;
       onVerdict?.(this.uuid, answer.verdict, clock.monotonicMs() - startedMs);
       return answer;
     } catch (error) {
@@ -177,9 +181,14 @@ export class Inspections {
     return this.#inspections.get(uuid)?.name ?? uuid;
   }
 
-  /** The reasons of failed start tests, by UUID of the inspection. */
+  /** Why inspections do not work, by UUID: the reason why the last file could not be inspected, or why the start test failed. */
   get faults(): Record<string, string> {
-    return Object.fromEntries([...this.#inspections.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
+    return Object.fromEntries(
+      [...this.#inspections.values()].flatMap(({ uuid, failure, fault }) => {
+        const reason = failure ?? fault;
+        return reason === undefined ? [] : [[uuid, reason]];
+      }),
+    );
   }
 
   /**

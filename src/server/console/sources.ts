@@ -144,6 +144,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
         server: { name, uuid, version: report.version, node, started: report.started },
         services: named(told, 'services'),
         methods: named(told, 'methods'),
+        inspections: named(told, 'inspections'),
         handlers,
         ...listTransfers(told),
         errors: newestErrors([findEarlierErrors(oldestStart(told)), named(told, 'errors')]).reverse(),
@@ -178,7 +179,7 @@ function oldestStart(told: readonly Told[]): number {
 // A failing disk must not hide the other figures.
 const unknown = () => null;
 
-function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(
+function named<Name extends 'services' | 'methods' | 'inspections' | 'transfers' | 'errors'>(
   told: readonly Told[],
   name: Name,
 ): (Told['report'][Name][number] & { node: string })[] {

@@ -51,6 +51,7 @@ const nodeReport = z.object({
   memory_bytes: count,
   services: z.array(service),
   methods: z.array(method),
+  inspections: z.array(method).default([]),
   transfers: z.array(transfer),
   transfers_left_out: count,
   errors: z.array(failure.extend({ uuid: id })),

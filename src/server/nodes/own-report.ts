@@ -19,6 +19,8 @@ interface Dependencies {
   jobs: ReplayJobs;
 }
 
+const disabledReason = 'It is disabled in the configuration.';
+
 /** Returns the current state of this node. */
 export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Dependencies): Promise<NodeReport> {
   const services = await view.listeners.figures();
@@ -36,6 +38,7 @@ export async function ownReport(view: ServerView, { started, tally, listening, j
     memory_bytes: process.memoryUsage.rss(),
     services: describeServices(view, listening(), services),
     methods: describeMethods(view),
+    inspections: describeInspections(view),
     transfers: transfers.shown.map(shownTransfer),
     transfers_left_out: transfers.leftOut,
     errors: counted.errors,
@@ -52,8 +55,17 @@ function describeMethods({ parts, config }: ServerView): NodeReport['methods'] {
       name,
       type,
       state: isDisabled ? 'disabled' : state,
-      reason: isDisabled ? 'It is disabled in the configuration.' : (faults[uuid] ?? ''),
+      reason: isDisabled ? disabledReason : (faults[uuid] ?? ''),
     };
+  });
+}
+
+function describeInspections({ core, config }: ServerView): NodeReport['inspections'] {
+  const { faults } = core.files.held.inspections;
+  return Object.entries(config.inspections).map(([uuid, { name = '', type, enabled }]) => {
+    const fault = faults[uuid];
+    if (!enabled) return { uuid, name, type, state: 'disabled', reason: disabledReason };
+    return { uuid, name, type, state: fault === undefined ? 'running' : 'failed', reason: fault ?? '' };
   });
 }
 

@@ -61,6 +61,9 @@ export const overview = z.object({
   server: z.object({ name: text, uuid: text, version: text, node: text, started: time }),
   services: z.array(serviceView),
   methods: z.array(methodView),
+  inspections: z
+    .array(methodView)
+    .describe('State `failed`: the test at the start failed, or the last file could not be inspected. `reason` says why.'),
   handlers: z.array(handlerView),
   /** The oldest transfers come first. */
   transfers: z.array(transferView),

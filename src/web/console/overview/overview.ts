@@ -68,6 +68,7 @@ function makeTables() {
   const ofNode = ({ uuid, node }: ServiceView | MethodView) => `${uuid} ${node}`;
   const services = makeTable<ServiceView>(text('services'), text('noServices'), serviceColumns, ofNode);
   const methods = makeTable<MethodView>(text('methods'), text('noMethods'), methodColumns, ofNode);
+  const inspections = makeTable<MethodView>(text('inspections'), '', methodColumns, ofNode);
   const handlers = makeTable<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns, ({ uuid }) => uuid);
   const transfers = makeTable<TransferView>(text('transfers'), text('noTransfers'), transferColumns, ({ node, id }) => `${node} ${id}`);
   const errors = makeTable<Overview['errors'][number]>(
@@ -79,10 +80,12 @@ function makeTables() {
   const nodes = makeTable<NodeView>(text('nodes'), '', nodeColumns, ({ uuid }) => uuid);
   const moreTransfers = make('p.hint', { hidden: true });
   const nodesPanel = shownAs('nodes', panel(text('nodes'), nodes.element));
+  const inspectionsPanel = shownAs('inspections', panel(text('inspections'), inspections.element));
   const elements = [
     panel(text('services'), services.element),
     panel(text('handlers'), handlers.element),
     panel(text('transfers'), transfers.element, moreTransfers),
+    inspectionsPanel,
     shownAs('methods', panel(text('methods'), methods.element)),
     nodesPanel,
     panel(text('lastErrors'), errors.element),
@@ -90,6 +93,8 @@ function makeTables() {
   const show = (overview: Overview) => {
     services.show(overview.services);
     methods.show(overview.methods);
+    inspections.show(overview.inspections);
+    inspectionsPanel.hidden = overview.inspections.length === 0;
     handlers.show(byUrgency(overview.handlers));
     transfers.show(overview.transfers);
     moreTransfers.hidden = overview.transfers_left_out === 0;
@@ -184,13 +189,15 @@ const nodeColumns: Column<NodeView>[] = [
 ];
 
 /** Returns links to all current problems; an empty list if there are none. */
-function problemLinks({ handlers, methods, nodes, held_uploads, missing_files }: Overview): HTMLElement[] {
-  const down = methods.filter(({ state, reason }) => state !== 'disabled' && (state !== 'running' || reason !== ''));
+function problemLinks({ handlers, methods, inspections, nodes, held_uploads, missing_files }: Overview): HTMLElement[] {
+  const down = (list: readonly MethodView[]) =>
+    list.filter(({ state, reason }) => state !== 'disabled' && (state !== 'running' || reason !== '')).length;
   const counts = {
+    problemInspections: [down(inspections), hashFor('overview', '', { show: 'inspections' })],
     problemStopped: [handlers.filter(({ state }) => state === 'stopped').length, hashFor('handlers')],
     problemFailing: [handlers.filter(({ state, is_failing }) => state === 'running' && is_failing).length, hashFor('handlers')],
     problemPaused: [handlers.filter(({ state, waiting_events }) => state === 'paused' && waiting_events > 0).length, hashFor('handlers')],
-    problemMethods: [down.length, hashFor('overview', '', { show: 'methods' })],
+    problemMethods: [down(methods), hashFor('overview', '', { show: 'methods' })],
     problemNodes: [nodes.filter(({ phase }) => phase === 'gone').length, hashFor('overview', '', { show: 'nodes' })],
     problemHeld: [held_uploads ?? 0, hashFor('held')],
     problemMissing: [missing_files, hashFor('expectations')],
