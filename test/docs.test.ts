@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** The pages for users, as paths from the root. The contract and the design have their own tests or no commands. */
+/** The pages for users, as paths from the root. The contract and the design are left out, because they show no commands. */
 const pages = [
   'README.md',
   ...['integrate', 'operate', 'reference', 'use'].flatMap((folder) =>
@@ -37,7 +37,7 @@ function headingOf(names: readonly string[]): string {
   return `\n${'#'.repeat(names.length + 1)} \`svc ${names.join(' ')}\`\n`;
 }
 
-/** Returns the help of an existing command, from the reference (kept current by `npm run docs -- --check`) or as printed. */
+/** Returns the help of an existing command: its text in the reference (`npm run docs -- --check` verifies it) or the output of `--help`. */
 function helpOf(names: readonly string[]): string {
   const [, section = ''] = commands.split(headingOf(names));
   const told = snippetsOf(section)[0]?.text;

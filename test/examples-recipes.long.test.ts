@@ -60,7 +60,7 @@ async function askEndpoint(url: string, credentials: unknown, padding = ''): Pro
 
 const passwordOf = (username: string, content: string) => ({ type: 'password', username, content });
 
-/** Starts a directory with alice in it that accepts only TLS. @returns its address, and the authority of its certificate */
+/** Starts an LDAP directory that contains alice and accepts only TLS. @returns its address, and the authority of its certificate */
 async function startDirectory(t: TestContext) {
   const folder = temporaryFolder(t);
   const { keyPath, certPath } = selfSigned(t);

@@ -76,7 +76,7 @@ test('the unit keeps compiled code in a folder that only the service may write',
   assert.equal(value('CacheDirectoryMode'), '0700');
 });
 
-test('the image, the unit and the nodes limit the young generation of Node.js by an option that NODE_OPTIONS may contain', () => {
+test('the image, the unit and the nodes limit the young generation of Node.js by an option that Node.js allows in NODE_OPTIONS', () => {
   const nodes = parse(read('nodes/compose.yaml'), { merge: true });
   const given = [
     / NODE_OPTIONS=(\S+)/.exec(read('Dockerfile'))?.[1],

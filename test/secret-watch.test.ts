@@ -104,7 +104,7 @@ test('a finding fails its test after everything that was started has ended and t
   assert.throws(() => writeFileSync(join(folder, 'x'), ''), /ENOENT/);
 });
 
-test('a reply that contains a secret of the client that sent the request, or of another client, is refused', async (t) => {
+test('the client of the tests refuses a reply that contains a secret, of its own request or of another client', async (t) => {
   const server = createServer((request, response) => {
     const { authorization = '' } = request.headers;
     if (request.url === '/header') response.setHeader('X-Echo', authorization);

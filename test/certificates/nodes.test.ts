@@ -48,7 +48,7 @@ test('a node answers the challenge of an order that another node made, and uses 
   );
 });
 
-test('a reload changes the port for challenges, unless the new port is in use; metrics contain the days left', async (t) => {
+test('a reload changes the port for challenges, unless the new port is in use; metrics contain the days until a certificate expires', async (t) => {
   const [http, next, taken] = [await freePort(), await freePort(), await freePort()];
   const blocker = createServer().listen(taken, '127.0.0.1');
   t.after(() => blocker.close());

@@ -79,7 +79,7 @@ test('every example of the JSON Schema is a valid value', () => {
   }
 });
 
-test('init refers to the schema that it writes, with examples; an existing file of that name stays', async (t) => {
+test('init writes a schema with examples, and the configuration refers to it; an existing schema file stays', async (t) => {
   const cwd = temporaryFolder(t);
   assert.equal((await run(t, ['init'], { cwd })).code, 0);
   assert.match(readFileSync(join(cwd, 'svc.config.yaml'), 'utf8'), /^# yaml-language-server: \$schema=\.\/svc\.schema\.json\n/);

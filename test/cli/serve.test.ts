@@ -148,7 +148,7 @@ test('requests for folders and files without permission on disk get 403 or 422, 
   if (process.getuid?.() !== 0) {
     console.log(`skipped: ${t.name}: needs root to start the server as another user`);
     if (process.env.CI === 'true') assert.fail('under CI nothing may be skipped');
-    t.skip('needs root to start the server as somebody else');
+    t.skip('needs root to start the server as another user');
     return;
   }
   const nobody = 65_534;

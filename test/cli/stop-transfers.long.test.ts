@@ -20,7 +20,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 const authorization = basicOf(testUser);
-/** It is so large that another thread frees the space when a file of this size is deleted. */
+/** svc closes deleted files of this size (4 MiB or more) in another thread, which frees their space. */
 const piece = Buffer.alloc(5_000_000, 'p');
 const length = { 'content-length': String(2 * piece.length) };
 

@@ -101,7 +101,7 @@ const bad: [string, string | Buffer | undefined, number, RegExp][] = [
 ];
 
 for (const [name, content, code, pattern] of bad) {
-  test(`${name}: one clear message and no stack`, async (t) => {
+  test(`svc validate of ${name}: one clear message, and no stack trace`, async (t) => {
     const cwd = temporaryFolder(t);
     if (content !== undefined) writeFileSync(join(cwd, 'c.yaml'), content);
     const end = await run(t, ['validate', 'c.yaml'], { cwd });

@@ -204,7 +204,7 @@ async function echoing(t: TestContext) {
   };
 }
 
-test('an auth-test tells an unknown name from a wrong password; a client is not told', async (t) => {
+test('an auth-test distinguishes an unknown name from a wrong password; replies to clients do not', async (t) => {
   const { server, console } = await startConsole(t, { accounts: { keyless: {} } });
   const told = async (body: { username: string } & Record<string, string>) =>
     authTestReport.parse((await console.post('/api/auth-test', body, asOperator)).json()).methods[0]?.reason;

@@ -83,7 +83,7 @@ test('a failed delivery is shown with request and reply, secrets masked, and can
   assert.equal(request.headers.values['webhook-id'], failed.events[0]?.uuid);
   assert.deepEqual([request.headers.from, request.headers.values.authorization], ['configuration', 'Basic ***']);
   assert.equal(answer.body, 'broken <b>');
-  assert.equal(reply.text.includes('marker-'), false, 'no secret is shown, and no header of the reply that may be one');
+  assert.equal(reply.text.includes('marker-'), false, 'no secret is shown, and no header of the reply that may contain a secret');
 
   const started = await console.post('/api/replays', { deliveries: [failed.id] }, asOperator);
   contract.check('POST', '/api/replays', started);

@@ -196,7 +196,7 @@ test('a suspended URL is shown without its query, and used again after the suspe
   assert.equal(second.requests.length, 1);
 });
 
-test('while an API back-end is paused, uploads do not wait: they are stored, and delivered later', async (t) => {
+test('while the handler of an API back-end is paused, uploads do not wait for it; their events are delivered later', async (t) => {
   const receiver = await startReceiver(t);
   const { server, console } = await startConsole(t, {
     service: { api_backend_uuid: 'crm' },

@@ -62,7 +62,7 @@ test('a replay of failed deliveries leaves out events that were never sent, if t
   assert.equal((await console.post('/api/replays', { failed: true, never_sent: 'no' }, asOperator)).status, 400);
 });
 
-test('a replay with the time of a count sends only what was counted, not what failed or arrived after it', async (t) => {
+test('a replay as of the time of an earlier count sends only what was counted then, not what failed or arrived later', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500, isHeld: true }], otherwise: { status: 500 } });
   const crm = { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 0 };
   const { server, console } = await startConsole(t, { event_handlers: { crm } });

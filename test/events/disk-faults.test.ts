@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const segments = (folder: string) => readdirSync(folder).filter((name) => /^events-\d+\.ndjson$/.test(name)).length;
 
-test('a journal file that cannot be looked at is closed; a checkpoint or key that cannot be written breaks no chain', async (t) => {
+test('a journal file whose fstat fails is closed; a checkpoint or key that cannot be written does not break the chain of checkpoints', async (t) => {
   const { client, whileFailing, openPaths, folder, stop } = await startOnFailingDisk(t, temporaryFolder(t), {
     server: { events: { maximum_file_size: 65_536 } },
   });

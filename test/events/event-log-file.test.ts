@@ -90,7 +90,7 @@ test('concurrent durable appends share syncs, and none resolves before its sync'
   assert.deepEqual([syncs, done], [1, 0]);
   release?.();
   await new Promise(setImmediate);
-  assert.deepEqual([syncs, done], [2, 1], 'the others wait for one second sync together');
+  assert.deepEqual([syncs, done], [2, 1], 'the other 49 share the next sync');
   release?.();
   await Promise.all(all);
   assert.equal(syncs, 2);

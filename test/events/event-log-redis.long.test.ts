@@ -85,7 +85,7 @@ test('a node that ends while Redis is absent forwards its events after its next 
   }
 });
 
-test('events of the last second that Redis lost in a crash, and all events after it was emptied, are forwarded again', async (t) => {
+test('events that Redis lost are forwarded again: those of the last second before a crash, or all if it was emptied', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;

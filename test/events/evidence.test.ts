@@ -194,7 +194,7 @@ test('each kind of damage is found and described, with its segment', async (t) =
   assert.match(seen.fault?.what ?? '', /the end is missing: the witness/);
 });
 
-test('events of a killed process without a checkpoint are covered by the next checkpoint, even after a torn line', async (t) => {
+test('events that a killed process left without a checkpoint are covered by the next checkpoint, even after a torn line', async (t) => {
   const given = setting(t);
   const first = given.open();
   first.append(testEvent());

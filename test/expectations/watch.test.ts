@@ -281,7 +281,7 @@ test('due times before an expectation was active are shown as not watched, until
     assert.equal(watched_since, new Date(sinceMs).toISOString());
     const found = await process.watch.between(clock.nowMs() - 24 * hourMs, clock.nowMs());
     const past = occurrences.filter(({ due }) => Date.parse(due) <= clock.nowMs()).reverse();
-    assert.deepEqual(found, past, 'the board and the history agree');
+    assert.deepEqual(found, past, 'the occurrences of a period agree with the history');
     return past.filter(({ state }) => state === 'missing');
   };
   for (const { due, watched } of await missing()) assert.equal(watched, Date.parse(due) < sinceMs ? false : undefined, due);

@@ -19,7 +19,7 @@ import { loginSftp } from '../support/sftp-client.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { WatchedRequest } from '../support/watched-request.ts';
 
-test('a file that is changed over SFTP and cannot be looked at leaves nothing open, and its failed upload has an event', async (t) => {
+test('if the fstat of a file that is changed over SFTP fails, no descriptor stays open, and the failed upload has an event', async (t) => {
   const folder = temporaryFolder(t);
   const key = join(folder, 'host_key');
   writeFileSync(key, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
@@ -42,7 +42,7 @@ test('a file that is changed over SFTP and cannot be looked at leaves nothing op
   assert.deepEqual((await told(['30042'])).get('/inplace'), ['30042']);
 });
 
-test('the quota counts the content of an upload that could not be kept as a whole', async (t) => {
+test('the quota counts the content on disk of an upload whose last request failed', async (t) => {
   const { client, whileFailing, folder, stop } = await startOnFailingDisk(t, temporaryFolder(t), { group: { quota_size: 6_000_000 } });
   const begun = await client.put('/home/a', 'x', { headers: part });
   const url = String(begun.headers.location);

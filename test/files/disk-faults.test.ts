@@ -36,7 +36,7 @@ test('a hidden file that cannot be removed after a failed upload is removed by t
   await next.stop();
 });
 
-test('a record of hidden files that cannot be made smaller fails no upload', async (t) => {
+test('if the record of hidden files cannot be truncated, uploads succeed nevertheless', async (t) => {
   const { client, whileFailing, home, openedAtHome, told } = await startOnFailingDisk(t);
   const deep = Array.from({ length: 10 }, (_, index) => `${index}`.repeat(250)).join('/');
   const names = Array.from({ length: 30 }, (_, index) => `${deep}/${index}`);
@@ -68,7 +68,7 @@ test('a file that was set aside, and that a start cannot move back, is moved bac
   assert.equal(readFileSync(record, 'utf8'), '');
 });
 
-test('a record of a retention that cannot be synced is removed', async (t) => {
+test('the record of a retention is removed if it cannot be synced', async (t) => {
   const { client, whileFailing, hidden, stop } = await startOnFailingDisk(t, temporaryFolder(t), { group: { retain: { days: 1 } } });
   const failed = await whileFailing('fsync .retain', () => client.put('/home/a', 'x', large));
   assert.equal(failed.status, 500, failed.text);
@@ -147,7 +147,7 @@ test('an upload is stored or held although an older held upload with its name ca
   assert.deepEqual([ids.get('/d/a'), ids.get('/d/b')?.includes('40017')], [['40021', '40021', '40017'], true]);
 });
 
-test('a file that is moved and held: its old name can be left behind, and a failed hold moves it back', async (t) => {
+test('a moved file that is to be held gets its old name back if the hold fails; if its original cannot be removed, it is held nevertheless', async (t) => {
   const { client, whileFailing, home, held, inD, hidden, told } = await inspected(t);
   const move = () => client.send('MOVE', '/home/a', { headers: { destination: '/home/d/a' }, ...large });
   writeFileSync(join(home, 'a'), 'odd');

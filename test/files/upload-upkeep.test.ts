@@ -103,7 +103,7 @@ test('a process that slept before the rename finds nothing to rename after the u
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });
 
-test('after a kill before the record that the content was set aside, the upload can be continued', async (t) => {
+test('after a kill before it was recorded that the content was set aside, the upload can be continued', async (t) => {
   const { asidePath, contentPath, run, record } = await killedAtItsEnd(t, false);
   renameSync(contentPath, asidePath);
   await run();

@@ -14,7 +14,7 @@ interface Request {
   body?: string;
 }
 
-/** Makes an app with default options, no accounts and no files, called with `app.request` of Hono: no server, no socket. */
+/** Makes an app with default options, without accounts and files. `app.request` of Hono calls it without a server or a socket. */
 function startApp() {
   const app = createApp();
   const events: EventDraft[] = [];

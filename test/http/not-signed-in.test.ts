@@ -42,7 +42,7 @@ test('an invalid session in Authorization gets 401 with both challenges, as a pa
 });
 
 for (const announced of [true, false]) {
-  test(`requests of a page never open the browser's password dialog; session ${announced ? '' : 'not '}announced`, async (t) => {
+  test(`requests of a page never open the browser's password dialog, with session authentication ${announced ? '' : 'not '}announced`, async (t) => {
     const server = await startServer(t, { service: { announce_session_authentication: announced } });
     const without = announced ? [basic, 'session'] : [basic];
     const wrong = { authorization: `Basic ${Buffer.from('alice:wrong').toString('base64')}` };

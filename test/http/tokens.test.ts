@@ -188,7 +188,10 @@ test('requests for tokens are validated: permissions, limits, types', async (t) 
   for (let count = 0; count < 2; count++) await makeToken(server);
   assert.equal((await askForToken(server, {})).status, 429);
   const shown = (await server.get('/home/__svc__/tokens', { headers: json })).json<{ tokens: { id: string; expires: string }[] }>().tokens;
-  assert.ok(Date.parse(shown[0]?.expires ?? '') - Date.now() <= 86_400_000, 'without an expiry it has the longest lifetime');
+  assert.ok(
+    Date.parse(shown[0]?.expires ?? '') - Date.now() <= 86_400_000,
+    'a token without an expiry gets the longest lifetime of the group',
+  );
   assert.equal((await server.send('PUT', '/home/__svc__/tokens')).status, 405);
   assert.equal((await server.send('DELETE', '/home/__svc__/tokens/unknown')).status, 404);
 });
@@ -254,7 +257,7 @@ test('a revoked token ends immediately, with its sessions and the tokens made wi
   const wider = await askForToken(server, { path: '/out' }, parent.as);
   assert.equal(wider.status, 422, wider.text);
   const heir = (await askForToken(server, {}, parent.as)).json<{ path: string }>();
-  assert.equal(heir.path, '/in', 'a token that another token made has the path of that one');
+  assert.equal(heir.path, '/in', 'a token that was made with another token has the path of that other token');
   assert.equal((await server.get('/home/in/deep/c.txt', child.as)).status, 200);
   assert.equal(
     (await server.send('DELETE', `/home/__svc__/tokens/${parent.id}`, child.as)).status,

@@ -101,7 +101,7 @@ test('without webdav_compatibility, only those tests of litmus fail that docs/sp
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('with webdav_compatibility, litmus is offered no locks, because only some programs need them', { timeout: 120_000 }, async (t) => {
+test('with webdav_compatibility, locks are offered only to the programs that need them, not to litmus', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'litmus')) return;
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const result = await litmus(t, server.url);

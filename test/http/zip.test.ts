@@ -138,7 +138,7 @@ test('a virtual folder hides a file of the same name in an archive, too', async 
 
 test('a readable file in a folder that may only be traversed is in the archive', async (t) => {
   if (!hasProgram(t, 'unzip')) return;
-  if (process.getuid?.() !== 0) return t.skip('needs root, to be somebody else');
+  if (process.getuid?.() !== 0) return t.skip('needs root to start the server as another user');
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'home/passable'), { recursive: true });
   writeFileSync(join(folder, 'home/passable/file'), 'by its name');

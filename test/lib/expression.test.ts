@@ -70,7 +70,7 @@ test('an expression that cannot be parsed is refused with a reason', () => {
   }
 });
 
-test('no text can stall a match: patterns that explode elsewhere take linear time', () => {
+test('no text can stall a match: patterns that take exponential time with backtracking take linear time here', () => {
   const text = 'a'.repeat(30_000);
   const startedMs = performance.now();
   for (const source of ['e/^(a+)+$/', 'e/(a|aa)+b/', 'e/(.*)*x/', `${'*a'.repeat(12)}b`, `${'a*'.repeat(12)}b`])

@@ -23,7 +23,7 @@ test('an unreadable value is skipped, reported once without its content, and cou
   assert.doesNotMatch(lines.join(''), /hunter2/);
 });
 
-test('a key of another type is renamed and kept, and the command succeeds; unknown keys are left alone', async (t) => {
+test('a key of svc whose type is not the expected one is renamed and kept, and the command succeeds; unknown keys are left alone', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);
@@ -40,7 +40,7 @@ test('a key of another type is renamed and kept, and the command succeeds; unkno
   await assert.rejects(link.call(['HGETALL', '{svc}:other']), /refused a command/, 'not a key of svc');
 });
 
-test('several nodes that find a key of another type at the same moment all continue', async (t) => {
+test('several nodes that find a key of an unexpected type at the same moment all continue', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const links = await Promise.all(Array.from({ length: 8 }, () => linkTo(t, redis.url)));

@@ -32,7 +32,7 @@ test('a purge removes the files of the package, but nothing on file systems that
   assert.match(stderr, /file systems that are mounted below \/var\/lib\/svc were not removed/);
 });
 
-test('where logrotate works as root, only root can write', (t) => {
+test('only root can write to the folder in which logrotate works as root', (t) => {
   const copy = unpacked(t);
   if (!copy) return;
   const { status, stdout, stderr } = copy.run(`${configure}; stat -c "%n %a %U %G" /etc/svc /var/lib/svc /var/log/svc`);

@@ -74,7 +74,7 @@ test('a line that a crash tore is cut off, and a line that cannot be read affect
   await third.close();
 });
 
-test('a grant whose file could not be rewritten is not there after the next write', async (t) => {
+test('a grant that was not added because the file could not be rewritten is still absent after the next write', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'tokens-and-links.ndjson');
   // Changes of an unknown grant have no effect, but count as lines, so the next write rewrites the file.

@@ -185,7 +185,7 @@ test('after Redis was emptied, no session returns, and a ban that a node knows i
   assert.equal(ban?.failures, 2, 'the number of failures is repeated, too');
 });
 
-test('an emptied Redis admits no banned address, even before a node has noticed', async (t) => {
+test('after Redis was emptied, no banned address is admitted, even before a node has noticed', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -281,7 +281,7 @@ test('a cut network is noticed although the other side sends nothing, and used a
   assert.ok(await sessions.find(id));
 });
 
-test('TLS: a private authority is trusted only if it is configured', async (t) => {
+test('TLS: a private certificate authority is trusted only if it is configured', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const tlsPort = await freePort();

@@ -19,11 +19,11 @@ const faults = {
   'content that cannot be written': 'writev .kept\nwritevSync .kept',
   'content that cannot be synced': 'fdatasync .kept\nfsync .kept',
   'content that cannot be opened': 'openSync .kept',
-  'content that cannot be looked at': 'fstatSync .kept',
+  'content whose fstat fails': 'fstatSync .kept',
   'content that cannot be read': 'read .kept',
   'content that cannot be renamed': 'renameSync .kept\nlinkSync .kept',
   'a folder that cannot be opened': 'openSync HOME',
-  'a target that cannot be looked at': 'lstatSync HOME/a',
+  'a target whose lstat fails': 'lstatSync HOME/a',
   'a record that cannot be written': 'fdatasync /uploads/\nopen /uploads/',
 };
 
@@ -135,7 +135,7 @@ test('a home folder that temporarily cannot be resolved ends no upload', async (
   assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
 });
 
-test('a folder that cannot be synced while an upload is held: the upload keeps its content, and a repetition is held', async (t) => {
+test('if the folder cannot be synced when an upload is to be held, the upload keeps its content, and the repeated last request is held', async (t) => {
   const inspector = await startInspector(t);
   inspector.decide = () => ({ status: 202, body: { message: 'Somebody has to look.' } });
   const { client, whileFailing, home, hidden, stop } = await startOnFailingDisk(t, temporaryFolder(t), {
