@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** The pages for users, as paths from the root. The contract and the design are left out, because they show no commands. */
+/** The pages for users, as paths from the root. The contract and the design have no snippets to run. */
 const pages = [
   'README.md',
   ...['integrate', 'operate', 'reference', 'use'].flatMap((folder) =>
