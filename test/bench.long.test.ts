@@ -35,5 +35,5 @@ test('the CPU guard of continuous integration compares a build with the baseline
 test('the guard fails if the baseline commit is neither in the clone nor at the origin', async () => {
   const { code, faults } = await smoke(['scripts/bench/guard.mjs', '--against', '0123456789012345678901234567890123456789']);
   assert.equal(code, 1);
-  assert.match(faults, /this clone has no commit 0123456789.*clone with the history/);
+  assert.match(faults, /this clone has no commit 0123456789.*fetch the history/);
 });

@@ -35,7 +35,9 @@ function formerBuild(commit) {
   const isHere = () => git('cat-file', '-e', `${commit}^{commit}`).status === 0;
   if (!isHere()) git('fetch', '--quiet', '--depth=1', 'origin', commit);
   if (isHere()) return buildOfCommit(commit);
-  console.error(`guard: this clone has no commit ${commit}, and origin gives none: clone with the history (git fetch --unshallow).`);
+  console.error(
+    `guard: this clone has no commit ${commit}, and git could not fetch it from origin: fetch the history (git fetch --unshallow).`,
+  );
   return process.exit(1);
 }
 

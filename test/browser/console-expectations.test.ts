@@ -177,7 +177,7 @@ browserTest('the page of an expectation names the zone of its schedule, and show
   assert.equal(await local.getByText('All other times on this page').isVisible(), false, 'there is only one zone');
 });
 
-browserTest('the page of an expectation tells a simple schedule in words', async (t) => {
+browserTest('the page of an expectation describes a simple schedule in words', async (t) => {
   const schedules = {
     every_day: { every: '1d', from: '22:00' },
     cron: { schedule: '30 6 * * *' },
@@ -210,7 +210,7 @@ browserTest('the page of an expectation tells a simple schedule in words', async
 });
 
 browserTest(
-  'on the overview, errors tell due times in the zone of the reader, and the number of missing files leads to the due files',
+  'on the overview, errors show due times in the zone of the reader, and the number of missing files leads to the due files',
   async (t) => {
     const { console } = await startConsole(t, { expectations: { bills: { every: '1h', path: '/bills' } } });
     const page = await openBrowser(t, { expectedErrors: /401/ });

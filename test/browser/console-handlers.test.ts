@@ -54,50 +54,53 @@ browserTest('the request of a delivery is copied as a curl command with masked s
   assert.equal(command.includes(secret) || command.includes(btoa(`hook:${secret}`)), false);
 });
 
-browserTest('the list of deliveries names file and account; its filters tell apart what the service and people sent', async (t) => {
-  const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
-  const hook = { type: 'http', name: 'archive', url: receiver.url, target: '40017', retry_count: 0, fail_after_errors: 2 };
-  const { server, console } = await startConsole(t, { event_handlers: { hook } });
-  mkdirSync(join(server.home, 'in'));
-  for (const name of ['orders.csv', 'invoices.csv']) await server.put(`/home/in/${name}`, 'x');
-  await until('both deliveries are recorded', async () => {
-    const { deliveries } = (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>();
-    return deliveries.length === 2;
-  });
-  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
-  await signIn(page, console.url, '#overview');
-  await page.locator('main').getByRole('link', { name: 'archive', exact: true }).click();
-  await page.locator('.handler:focus', { hasText: '2 Zustellungen in Folge sind fehlgeschlagen.' }).waitFor();
-  await page.goto(`${console.url}/#deliveries`);
-  const rows = page.locator('main .of-deliveries tbody tr');
-  const older = rows.filter({ hasText: 'orders.csv' });
-  assert.match(await older.innerText(), /orders\.csv\s+\/in\/\s+alice\s+archive/);
-  assert.equal(await older.locator('[title="/in/orders.csv"]').count(), 1);
-  // A period of the filter also limits what *Replay all failed* sends.
-  await page.goto(`${console.url}/#deliveries?until=2001-01-01T00:00:00.000Z`);
-  await page.getByText('Keine passenden Zustellungen.').waitFor();
-  await page.getByRole('button', { name: 'Alle fehlgeschlagenen erneut senden' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByText('Es gibt nichts zu senden.').waitFor();
-  await dialog.getByRole('button', { name: 'Abbrechen' }).click();
-  await page.goto(`${console.url}/#deliveries`);
-  await older.getByRole('checkbox').check();
-  await page.getByRole('button', { name: 'Eine erneut senden' }).click();
-  await dialog.getByRole('checkbox').uncheck();
-  await dialog.getByRole('button', { name: '1 Anfrage an 1 Empfänger senden' }).click();
-  await page.getByText('fertig').waitFor();
-  const chosen = async (label: string) => {
+browserTest(
+  'the list of deliveries names file and account; its filters distinguish requests of the service from those that people repeated',
+  async (t) => {
+    const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
+    const hook = { type: 'http', name: 'archive', url: receiver.url, target: '40017', retry_count: 0, fail_after_errors: 2 };
+    const { server, console } = await startConsole(t, { event_handlers: { hook } });
+    mkdirSync(join(server.home, 'in'));
+    for (const name of ['orders.csv', 'invoices.csv']) await server.put(`/home/in/${name}`, 'x');
+    await until('both deliveries are recorded', async () => {
+      const { deliveries } = (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>();
+      return deliveries.length === 2;
+    });
+    const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+    await signIn(page, console.url, '#overview');
+    await page.locator('main').getByRole('link', { name: 'archive', exact: true }).click();
+    await page.locator('.handler:focus', { hasText: '2 Zustellungen in Folge sind fehlgeschlagen.' }).waitFor();
     await page.goto(`${console.url}/#deliveries`);
-    await page.getByLabel('Art').selectOption({ label });
-    await page.getByRole('button', { name: 'Suchen' }).click();
-    await page.getByRole('button', { name: 'Zurücksetzen' }).waitFor();
-    await rows.first().waitFor();
-    return (await rows.allInnerTexts()).map((row) => /\w+\.csv/.exec(row)?.[0]);
-  };
-  assert.deepEqual(await chosen('Von Hand'), ['orders.csv']);
-  assert.deepEqual(await chosen('Vom Dienst'), ['invoices.csv', 'orders.csv']);
-  await page.goto(`${console.url}/#deliveries`);
-  await rows.nth(2).waitFor();
-  await rows.first().locator('.row-link').click();
-  await page.getByText('/in/orders.csv', { exact: true }).waitFor();
-});
+    const rows = page.locator('main .of-deliveries tbody tr');
+    const older = rows.filter({ hasText: 'orders.csv' });
+    assert.match(await older.innerText(), /orders\.csv\s+\/in\/\s+alice\s+archive/);
+    assert.equal(await older.locator('[title="/in/orders.csv"]').count(), 1);
+    // A period of the filter also limits what *Replay all failed* sends.
+    await page.goto(`${console.url}/#deliveries?until=2001-01-01T00:00:00.000Z`);
+    await page.getByText('Keine passenden Zustellungen.').waitFor();
+    await page.getByRole('button', { name: 'Alle fehlgeschlagenen erneut senden' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Es gibt nichts zu senden.').waitFor();
+    await dialog.getByRole('button', { name: 'Abbrechen' }).click();
+    await page.goto(`${console.url}/#deliveries`);
+    await older.getByRole('checkbox').check();
+    await page.getByRole('button', { name: 'Eine erneut senden' }).click();
+    await dialog.getByRole('checkbox').uncheck();
+    await dialog.getByRole('button', { name: '1 Anfrage an 1 Empfänger senden' }).click();
+    await page.getByText('fertig').waitFor();
+    const chosen = async (label: string) => {
+      await page.goto(`${console.url}/#deliveries`);
+      await page.getByLabel('Art').selectOption({ label });
+      await page.getByRole('button', { name: 'Suchen' }).click();
+      await page.getByRole('button', { name: 'Zurücksetzen' }).waitFor();
+      await rows.first().waitFor();
+      return (await rows.allInnerTexts()).map((row) => /\w+\.csv/.exec(row)?.[0]);
+    };
+    assert.deepEqual(await chosen('Von Hand'), ['orders.csv']);
+    assert.deepEqual(await chosen('Vom Dienst'), ['invoices.csv', 'orders.csv']);
+    await page.goto(`${console.url}/#deliveries`);
+    await rows.nth(2).waitFor();
+    await rows.first().locator('.row-link').click();
+    await page.getByText('/in/orders.csv', { exact: true }).waitFor();
+  },
+);

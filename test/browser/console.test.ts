@@ -172,33 +172,36 @@ browserTest('a queued replay can be cancelled on its page', async (t) => {
   await page.getByText('cancelled', { exact: true }).waitFor();
 });
 
-browserTest('if the page cannot load the sessions again after one was ended, it says so; other sections can be opened', async (t) => {
-  const { server, console } = await startConsole(t);
-  for (let count = 0; count < 2; count++) await server.login();
-  const page = await openBrowser(t, { expectedErrors: /401|ERR_FAILED/ });
-  await signIn(page, console.url, '#accounts');
-  const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Sessions', exact: true }) });
-  const end = async () => {
-    const asked = page.waitForRequest((request) => request.method() === 'GET' && request.url().includes('/api/sessions'));
-    await panel.getByRole('button', { name: 'End', exact: true }).first().click();
-    await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
-    await asked;
-  };
-  const second = panel.getByRole('button', { name: 'End', exact: true }).nth(1);
-  await second.waitFor();
-  const isRead = ({ pathname }: URL) => pathname === '/api/sessions';
-  await page.route(isRead, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
-  await end();
-  await page.locator('.notice.error', { hasText: 'cannot be reached' }).waitFor();
-  await page.unroute(isRead);
-  await page.getByRole('button', { name: 'Search' }).click();
-  await second.waitFor({ state: 'detached' });
-  // The test never answers this request.
-  await page.route(isRead, (route) => (route.request().method() === 'GET' ? undefined : route.continue()));
-  await end();
-  await page.locator('#sections').getByText('Overview').click();
-  await page.getByRole('heading', { name: 'Transfers under way' }).waitFor();
-});
+browserTest(
+  'if the page cannot reload the list of sessions after a session was ended, it says so; other sections can be opened',
+  async (t) => {
+    const { server, console } = await startConsole(t);
+    for (let count = 0; count < 2; count++) await server.login();
+    const page = await openBrowser(t, { expectedErrors: /401|ERR_FAILED/ });
+    await signIn(page, console.url, '#accounts');
+    const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Sessions', exact: true }) });
+    const end = async () => {
+      const asked = page.waitForRequest((request) => request.method() === 'GET' && request.url().includes('/api/sessions'));
+      await panel.getByRole('button', { name: 'End', exact: true }).first().click();
+      await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
+      await asked;
+    };
+    const second = panel.getByRole('button', { name: 'End', exact: true }).nth(1);
+    await second.waitFor();
+    const isRead = ({ pathname }: URL) => pathname === '/api/sessions';
+    await page.route(isRead, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
+    await end();
+    await page.locator('.notice.error', { hasText: 'cannot be reached' }).waitFor();
+    await page.unroute(isRead);
+    await page.getByRole('button', { name: 'Search' }).click();
+    await second.waitFor({ state: 'detached' });
+    // The test never answers this request.
+    await page.route(isRead, (route) => (route.request().method() === 'GET' ? undefined : route.continue()));
+    await end();
+    await page.locator('#sections').getByText('Overview').click();
+    await page.getByRole('heading', { name: 'Transfers under way' }).waitFor();
+  },
+);
 
 browserTest('the buttons of a search stay side by side even with long labels', async (t) => {
   const { console } = await startConsole(t);

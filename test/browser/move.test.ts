@@ -92,40 +92,43 @@ browserTest(
   },
 );
 
-browserTest('a copy in its own folder gets a number; a file can be overwritten, a folder only kept or skipped', async (t) => {
-  const server = await startServer(t);
-  for (const folder of ['Folder/inner', 'Target/Folder']) mkdirSync(join(server.home, folder), { recursive: true });
-  for (const name of ['a.bin', 'a (2).bin', 'b.bin', 'Target/a.bin', 'Target/b.bin']) writeFileSync(join(server.home, name), name);
-  const page = await openFolder(t, server);
-  const dialog = page.getByRole('dialog');
-  const copyHere = dialog.getByRole('button', { name: 'Copy here' });
-  await page.getByLabel('Select a.bin').check();
-  await page.getByRole('button', { name: 'Copy' }).click();
-  await dialog.getByText('The copy gets the name “a (3).bin”.').waitFor();
-  await copyHere.click();
-  await page.getByText('Copied a.bin to Files as a (3).bin').waitFor();
-  await page.locator('a:focus', { hasText: 'a (3).bin' }).waitFor();
-  assert.equal(readFileSync(join(server.home, 'a (3).bin'), 'utf8'), 'a.bin');
+browserTest(
+  'a copy in its own folder gets a number; if a name is taken, a file can be overwritten, a folder only kept beside or skipped',
+  async (t) => {
+    const server = await startServer(t);
+    for (const folder of ['Folder/inner', 'Target/Folder']) mkdirSync(join(server.home, folder), { recursive: true });
+    for (const name of ['a.bin', 'a (2).bin', 'b.bin', 'Target/a.bin', 'Target/b.bin']) writeFileSync(join(server.home, name), name);
+    const page = await openFolder(t, server);
+    const dialog = page.getByRole('dialog');
+    const copyHere = dialog.getByRole('button', { name: 'Copy here' });
+    await page.getByLabel('Select a.bin').check();
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await dialog.getByText('The copy gets the name “a (3).bin”.').waitFor();
+    await copyHere.click();
+    await page.getByText('Copied a.bin to Files as a (3).bin').waitFor();
+    await page.locator('a:focus', { hasText: 'a (3).bin' }).waitFor();
+    assert.equal(readFileSync(join(server.home, 'a (3).bin'), 'utf8'), 'a.bin');
 
-  for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByLabel(`Select ${name}`, { exact: true }).check();
-  await page.getByRole('button', { name: 'Copy' }).click();
-  await dialog.getByRole('button', { name: 'Target' }).click();
-  await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
-  await copyHere.click();
-  const question = page.getByRole('dialog').last();
-  await question.getByRole('heading', { name: 'Target already contains “Folder”.' }).waitFor();
-  assert.equal(await question.getByRole('button', { name: 'Overwrite' }).count(), 0, 'a folder is not overwritten');
-  await question.getByRole('button', { name: 'Keep both' }).click();
-  await question.getByRole('heading', { name: 'Target already contains “a.bin”.' }).waitFor();
-  await question.getByLabel('Do the same for all further conflicts').check();
-  await question.getByRole('button', { name: 'Overwrite' }).click();
-  await page.getByText('Copied 3 items to Target').waitFor();
-  assert.deepEqual(readdirSync(join(server.home, 'Target')).sort(), ['Folder', 'Folder (2)', 'a.bin', 'b.bin']);
-  for (const name of ['a.bin', 'b.bin']) assert.equal(readFileSync(join(server.home, 'Target', name), 'utf8'), name);
-  assert.deepEqual(readdirSync(join(server.home, 'Target/Folder (2)')), ['inner']);
-});
+    for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByLabel(`Select ${name}`, { exact: true }).check();
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await dialog.getByRole('button', { name: 'Target' }).click();
+    await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
+    await copyHere.click();
+    const question = page.getByRole('dialog').last();
+    await question.getByRole('heading', { name: 'Target already contains “Folder”.' }).waitFor();
+    assert.equal(await question.getByRole('button', { name: 'Overwrite' }).count(), 0, 'a folder is not overwritten');
+    await question.getByRole('button', { name: 'Keep both' }).click();
+    await question.getByRole('heading', { name: 'Target already contains “a.bin”.' }).waitFor();
+    await question.getByLabel('Do the same for all further conflicts').check();
+    await question.getByRole('button', { name: 'Overwrite' }).click();
+    await page.getByText('Copied 3 items to Target').waitFor();
+    assert.deepEqual(readdirSync(join(server.home, 'Target')).sort(), ['Folder', 'Folder (2)', 'a.bin', 'b.bin']);
+    for (const name of ['a.bin', 'b.bin']) assert.equal(readFileSync(join(server.home, 'Target', name), 'utf8'), name);
+    assert.deepEqual(readdirSync(join(server.home, 'Target/Folder (2)')), ['inner']);
+  },
+);
 
-browserTest('a row dragged to a folder that has its name stays if the user skips it or closes the question', async (t) => {
+browserTest('a row dragged to a folder that already contains its name stays if the user skips it or closes the question', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   for (const name of ['a.bin', 'Target/a.bin']) writeFileSync(join(server.home, name), name);

@@ -112,7 +112,7 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
 });
 
 browserTest(
-  'if the name of an item to restore is taken, a dialog asks for another; an item that was removed meanwhile is reported',
+  'if the name of an item to restore is taken, a dialog asks for another name; an item that was removed meanwhile is reported',
   async (t) => {
     const server = await startServer(t, { group: { trash: { days: 30 } } });
     mkdirSync(join(server.home, 'in ü'));

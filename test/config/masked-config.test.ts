@@ -99,7 +99,7 @@ test('an option that is named like a secret, but limits tokens, is shown', () =>
   assert.deepEqual((accounts.a.tokens as { services: unknown }).services, ['web']);
 });
 
-test('secrets are masked in lists, maps, bodies, URLs and free members', async () => {
+test('secrets are masked in lists, maps, bodies, URLs and members whose names the user chooses', async () => {
   const marker = 'Marker-1';
   const hash = await cheapHash(marker);
   const { config: _, ...loaded } = load(

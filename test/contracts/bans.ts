@@ -42,7 +42,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
       if (bans) await run(bans, inForce);
     });
 
-  contract('bans are listed with the remaining time; lifting one also removes its failures', {}, async (bans) => {
+  contract('bans are listed with the remaining time; lifting a ban also removes its failures', {}, async (bans) => {
     const [there, elsewhere] = ['2001:db8:0:1::/64', '192.0.2.77'];
     for (const source of [here, there]) for (let index = 0; index < 3; index++) await attempt(bans, guess(undefined, source), 'failed');
     for (let index = 0; index < 2; index++) await attempt(bans, guess(undefined, elsewhere), 'failed');
@@ -53,7 +53,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
         ['address', here],
         ['address', there],
       ],
-      'fewer failures than the maximum are no ban',
+      'fewer failures than the maximum cause no ban',
     );
     for (const { leftMs, ageMs, failures } of listed) {
       assert.ok(leftMs > 50_000 && leftMs <= 60_000, String(leftMs));

@@ -24,7 +24,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
   };
   const json = { headers: { accept: 'application/json' } };
 
-  contract('of concurrent uploads on two nodes that must not replace a file, one succeeds', async (t, folder) => {
+  contract('if two nodes get concurrent uploads that must not replace a file, one upload succeeds', async (t, folder) => {
     const nodes = await start(t, folder);
     for (let round = 0; round < 20; round++) {
       const replies = await Promise.all(

@@ -140,22 +140,25 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await later.add(byLink('/srv/next', 'other'), 1);
   });
 
-  contract('uploads that end with their connection count for the limit, and are told when their folder is gone', async ({ store }) => {
-    const told: string[] = [];
-    const enter = (folder: string) => store.enter({ accountUuid: 'alice', folder, onGone: () => told.push(folder) });
-    const leave = await enter('/srv/a');
-    await enter('/srv/a/b');
-    await store.add(orderOf('/srv/a/.svc-1.kept'), 1);
-    await assert.rejects(enter('/srv/c'), { code: 'too-many-requests' });
-    await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
-    leave();
-    leave();
-    const last = await enter('/srv/ab');
-    await store.dismiss('/srv/a');
-    assert.deepEqual(told, ['/srv/a/b']);
-    last();
-    await store.add(orderOf('/srv/2'), 1);
-  });
+  contract(
+    'uploads that end with their connection count for the limit, and their `onGone` is called when their folder is removed',
+    async ({ store }) => {
+      const told: string[] = [];
+      const enter = (folder: string) => store.enter({ accountUuid: 'alice', folder, onGone: () => told.push(folder) });
+      const leave = await enter('/srv/a');
+      await enter('/srv/a/b');
+      await store.add(orderOf('/srv/a/.svc-1.kept'), 1);
+      await assert.rejects(enter('/srv/c'), { code: 'too-many-requests' });
+      await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
+      leave();
+      leave();
+      const last = await enter('/srv/ab');
+      await store.dismiss('/srv/a');
+      assert.deepEqual(told, ['/srv/a/b']);
+      last();
+      await store.add(orderOf('/srv/2'), 1);
+    },
+  );
 
   contract('a removed upload no longer exists for any process', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/a'), 1);

@@ -86,7 +86,7 @@ test(`faults of nodes, disks and Redis during resumable uploads and other change
 
   const killsMs: number[] = [];
   const faults: Record<string, (node: NodeProcess) => Promise<void>> = {
-    async 'a node sleeps past its holds'({ running }) {
+    async 'a node sleeps longer than its leases last'({ running }) {
       running.child.kill('SIGSTOP');
       await pause(10_000 + below(longestSleepMs - 10_000));
       running.child.kill('SIGCONT');

@@ -28,7 +28,7 @@ interface Planted {
   home: string;
   folder: string;
   running: Running;
-  /** Makes syncs of a folder's names fail; without an argument, of `home`. */
+  /** Makes syncs of a folder fail. The default is the folder `home`. */
   plant(folder?: string): void;
   heal(folder?: string): void;
   /** Makes a change, and returns its events in the journal, without those in `quiet`. */
@@ -224,7 +224,9 @@ test('resumable uploads: the last reply says: done, but not safe on disk; the wh
   assert.equal(readFileSync(join(home, 'd'), 'utf8'), 'hello');
 });
 
-test('SFTP: FAILURE says that the change was made, and no event reports a failure', { timeout: 60_000 }, async (t) => {
+test('SFTP: the message of the status FAILURE says that the change was made, and no event reports a failure', {
+  timeout: 60_000,
+}, async (t) => {
   const { sshPort, home, plant, heal, toldOf } = await startPlanted(t);
   const { sftp } = await loginSftp(t, sshPort);
   const asks = async (asking: ReturnType<RawSftp['ask']>) => {

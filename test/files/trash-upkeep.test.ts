@@ -51,7 +51,7 @@ test('after a kill, a begun removal is finished with one event; unfinished delet
   const files = await withTrash(t, 'told', 'untold', 'moving', 'stays');
   const ids = Object.fromEntries((await files.files.trash.list()).map(({ path, id }) => [path, id]));
   const at = (path: string, end = '') => join(files.folder, `${ids[path]}${end}`);
-  // A process was killed after it had claimed a removal. For one of the two, it had also reported the event.
+  // A process was killed after it had claimed two removals. It had already reported the event of one of them.
   renameSync(at('/told'), at('/told', '.age'));
   renameSync(at('/untold'), at('/untold', '.quota'));
   // A process was killed during a deletion, between the record and the rename.

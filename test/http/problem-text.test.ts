@@ -30,13 +30,13 @@ test('the code of an error selects its translation; the message does not matter'
   assert.equal(problemText('en', left), 'sub: Path not found./a: The file is in use.');
 });
 
-test('for a code that stands for several problems, the message of the service follows the translation', () => {
+test('for a code that stands for several problems, a message without its own translation follows the translation of the code', () => {
   const problem = { code: 'internal', message: 'Internal error. Reference: 1' } as const;
   assert.equal(problemText('de', problem), 'etwas ist schiefgegangen: Internal error. Reference: 1');
   assert.equal(problemText('en', problem), problem.message);
 });
 
-test('messages of codes that stand for several problems are translated whole, with names and numbers; each message that has a translation occurs in the sources', () => {
+test('a message with its own translation is translated whole, with names and numbers; each message that has a translation occurs in the sources', () => {
   const of = (message: string) => ({ code: 'unprocessable', message }) as const;
   assert.equal(problemText('de', of('The folder has uploads that are held for review.')), 'im Ordner warten Dateien auf ihre Prüfung');
   const path = 'The account itself has no rights at "/a {} 7", so it cannot give any.';

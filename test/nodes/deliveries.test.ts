@@ -23,7 +23,7 @@ test('for each handler, one node delivers the events of all nodes, in the order 
   assert.equal(owner(nodes).length, 1);
 });
 
-test('a node that is stopped immediately hands over its handlers, and no event is lost or repeated', async (t) => {
+test('a node that is stopped hands over its handlers immediately, and no event is lost or repeated', async (t) => {
   const receiver = await startReceiver(t);
   const begun = await startNodesOnRedis(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
   if (!begun) return;
@@ -100,7 +100,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   await other.received(3);
   const stops = ({ log }: TestNode) => log.some((line) => line.includes('an event handler stopped'));
   await until('the handler has stopped', () => nodes.some(stops));
-  // While this node keeps the lease of the stopped handler, no other node takes over the handler.
+  // The node on which the handler stopped goes on renewing the lease, so the other node does not take over the handler.
   let leftMs = Number.POSITIVE_INFINITY;
   await until('the lease is renewed', async () => {
     const before = leftMs;

@@ -56,7 +56,7 @@ test('even after FLUSHALL, only one node at a time delivers for a handler', { ti
   );
 });
 
-test('after Redis was emptied, a lease is only given to the node that had it', async (t) => {
+test('after Redis was emptied, only the node that had a lease at that moment gets it back', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const [first, second] = await Promise.all([linkTo(t, redis.url), linkTo(t, redis.url)]);
@@ -73,7 +73,7 @@ test('after Redis was emptied, a lease is only given to the node that had it', a
   assert.ok(typeof next === 'object');
   assert.notEqual(next.token, lease.token);
   await redis.command('FLUSHALL');
-  assert.equal(await asked(owner), 'held', 'the former owner does not get the lease back');
+  assert.equal(await asked(owner), 'held', 'a node that had released its lease before does not get it');
 });
 
 test('a node that was cut off while Redis was emptied asks for its lease before its next request, and is refused', async (t) => {

@@ -175,7 +175,7 @@ test('questions between nodes: each node answers for itself, in time or not at a
   assert.equal(await link.call(['LLEN', link.key('node-questions', 'full')]), 120, 'a node that reads no questions gets no further ones');
 });
 
-test('a node that changes during its report sends another one with the new state', async () => {
+test('a node whose state changes while it sends a report sends a second report, with the new state', async () => {
   const told: string[] = [];
   const waiting: (() => void)[] = [];
   const board = {
@@ -200,7 +200,7 @@ test('a node that changes during its report sends another one with the new state
   assert.deepEqual(told, ['before', 'after']);
 });
 
-test('similar names of nodes are made distinct; total counters do not fall when nodes come, go and restart', () => {
+test('similar names of nodes are made distinct; counters that are summed over all nodes do not fall when nodes come, go and restart', () => {
   const node = (uuid: string, name: string, host: string) => ({ uuid, name, host });
   const names = nodeNames([
     node('11111111-a', 'one', 'x'),

@@ -40,7 +40,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
     assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'the session of both nodes is counted once');
     assert.equal(await metric(/^svc_events_total\{id="20137"\} (\d+)$/), 1);
     assert.equal(await metric(/^svc_events_total\{id="20181"\} (\d+)$/), 2, 'each node has emitted one event');
-    // The test waits, because no node runs a handler while it moves to the other node.
+    // The test waits, because while a handler moves from node to node, no node runs it.
     let shown = '';
     await until('handlers have their node', async () => {
       shown = (await monitor.get('/metrics', { user: null })).text;

@@ -51,7 +51,7 @@ test('a reload reaches all nodes or none; sessions and addresses stay', async (t
   assert.equal(await svc.stop(), 0);
 });
 
-test('--workers without Redis is refused with the line to write; invalid numbers are usage errors', async (t) => {
+test('--workers without Redis is refused, and the message has the line that the configuration lacks; invalid numbers are usage errors', async (t) => {
   const cwd = temporaryFolder(t);
   await writeConfig(cwd);
   for (const args of [

@@ -56,5 +56,5 @@ process.on('message', (command: HostedCommand) => {
   else runMock(command.args, command.mock);
 });
 
-// Otherwise mocks would keep this process running after its parent has ended.
+// Without this line, mocks would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

@@ -62,7 +62,7 @@ export async function overviewForDeafReaders(t: TestContext, count: number): Pro
     await turn();
   }
   assert.equal(asked - before, 5, 'one query for all streams');
-  assert.equal(Math.max(...waiting()), most, 'nothing more is kept');
+  assert.equal(Math.max(...waiting()), most, 'the amount of unsent data does not grow');
   assert.ok(most < 64 * 1024, `${most}`);
   for (let beat = 0; beat < 4; beat++) clock.advance(15_000);
   assert.ok(open.every(({ signal }) => signal.aborted));

@@ -11,8 +11,8 @@ export async function watchBegins({ folder }: TestServer): Promise<string> {
 }
 
 /**
- * Makes it look as if some expectations of a server had been active for the last 30 days. Otherwise, files that were due before the server
- * started are not watched.
+ * Makes it look as if some expectations of a server had been active for the last 30 days, because svc does not watch files that were due
+ * before their expectation was active.
  */
 export async function watchedForDays(server: TestServer, uuids: readonly string[]): Promise<void> {
   const path = await watchBegins(server);

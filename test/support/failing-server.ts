@@ -58,7 +58,7 @@ export async function startOnFailingDisk(t: TestContext, folder = temporaryFolde
     stored: (name: string) => readFileSync(join(home, name)),
     /** Returns the hidden files that the server has open. */
     opened: () => openPaths().filter((path) => path.includes('/.svc-')),
-    /** Returns the files and folders in the home folder, and the folder itself, that the server has open. */
+    /** Returns the paths that the server has open: of the home folder, and of files and folders in it. */
     openedAtHome: () => openPaths().filter((path) => path.startsWith(home)),
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
     /** @param fault lines `FUNCTION PART`, in the notation of test/support/failing-disk.cjs */

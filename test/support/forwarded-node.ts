@@ -178,7 +178,7 @@ export class ForwardedNode {
   async drain(): Promise<void> {
     // After this time, any fault has been noticed.
     await this.pass(1500);
-    // Nothing may happen for several rounds. A single quiet round may only mean that a forwarder waits before it asks Redis again.
+    // Everything was forwarded if several rounds are quiet. In a single quiet round, a forwarder may be waiting before it asks Redis again.
     let quietRounds = 0;
     for (let round = 0; round < 1000; round++) {
       await this.pass(500);

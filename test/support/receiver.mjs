@@ -92,5 +92,5 @@ process.on('message', ({ receiver, options, action }) => {
   else for (const reply of receivers.get(receiver).held.splice(0)) reply();
 });
 
-// Otherwise receivers would keep this process running after its parent has ended.
+// Without this line, receivers would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

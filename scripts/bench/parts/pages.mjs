@@ -156,7 +156,7 @@ async function visit(browser, server) {
     await page.locator('input[name=password]').fill(password);
     await page.locator('form[action$=login] button').click();
     await page.locator('#members').waitFor();
-    // Otherwise tasks of the first page would be counted for the next one.
+    // Without this wait, tasks of the first page would be counted for the next one.
     await page.waitForTimeout(1000);
     const devTools = await context.newCDPSession(page);
     const found = await open(page, devTools, `http://127.0.0.1:${server.port}/home/list/`);
