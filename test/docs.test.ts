@@ -67,7 +67,7 @@ function callsOf(text: string): string[][] {
     .map((match) => (match[1] as string).trim().split(/\s+/));
 }
 
-/** Snippets take secrets from the environment, so each variable has a value here. */
+/** Snippets read secrets from the environment, so each variable has a value here. */
 const everyVariable = new Proxy<Record<string, string>>({}, { get: () => 'value', has: () => true });
 
 test('every snippet of the documentation is run or checked', () => {

@@ -247,7 +247,7 @@ test('a replay that only counts sends nothing, has no results, and is neither li
     'the end of a count or of a dry run is not recorded as an action',
   );
   for (let index = 0; index < 25; index++) await ended(console, await start({ filter: { id: ['40017'] }, count_only: true }));
-  assert.equal((await console.get(`/api/replays/${dry}`, asViewer)).status, 200, 'counts displace no replay from memory');
+  assert.equal((await console.get(`/api/replays/${dry}`, asViewer)).status, 200, 'counts push no replay out of memory');
   assert.equal((await console.get(`/api/replays/${count}`, asViewer)).status, 404);
   assert.equal(receiver.requests.length, before);
 });

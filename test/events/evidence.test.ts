@@ -178,7 +178,7 @@ test('each kind of damage is found and described, with its segment', async (t) =
     assert.match(result.fault?.what ?? '', found, name);
     if (segment !== undefined) assert.equal(result.fault?.segment, segment, name);
   }
-  // If the end was cut off with its checkpoints, only a witness can tell.
+  // If the end was cut off with its checkpoints, only a witness can show it.
   const folder = temporaryFolder(t);
   for (const file of readdirSync(original.folder)) copyFileSync(join(original.folder, file), join(folder, file));
   const lines = checkpointLines(folder);

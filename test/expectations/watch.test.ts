@@ -177,7 +177,7 @@ test('an occurrence that is expected again is met or missing a second time, also
   await second.watch.apply({ orders });
   await until('the watch has started', () => second.watch.figures().length === 1);
   clock.advance(hourMs);
-  // The older occurrence takes the file; the occurrence of midnight, whose window is open, waits for another file.
+  // The older occurrence gets the file; the occurrence of midnight, whose window is open, waits for another file.
   second.upload();
   await untilTold(clock, second, 3);
   clock.advance(0.5 * hourMs);

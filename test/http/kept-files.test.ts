@@ -75,7 +75,7 @@ test('a reply from memory and its events are equal to those of an opened file', 
   const kept = await replies(1_000_000);
   const opened = await replies(0);
   assert.deepEqual(kept.told, opened.told);
-  // Two requests open the file even if it is kept: HEAD, and the request for `f.html/`, the path of a folder.
+  // Two requests open the file even if its content is in memory: HEAD, and the request for `f.html/`, the path of a folder.
   assert.deepEqual([kept.opened, opened.opened], [2, 12]);
 });
 

@@ -117,7 +117,7 @@ test('a large folder', async (t) => {
   });
 
   await t.test(
-    'the page of a large folder first has 20 rows; the script gets all rows as lines, other browsers are refreshed to a page with all',
+    'the page of a large folder first has 20 rows; the script gets all rows as lines, browsers without scripts load a page with all rows',
     async () => {
       const query = '?sort=name&order=desc&page=2';
       const { text } = await server.get(`/home/many/${query}`, { headers: kinds.page });

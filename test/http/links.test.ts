@@ -113,7 +113,7 @@ test('a link to a folder serves listings, sub-folders and a ZIP; nothing outside
   for (const target of ['new.txt', 'a.txt']) assert.equal((await visit(server, 'PUT', at + target, { body: 'x' })).status, 405);
 });
 
-test('a drop link takes PUT, forms and resumable uploads; taken names get numbers; no file is readable; receipts list files', async (t) => {
+test('a drop link accepts PUT, forms and resumable uploads; taken names get numbers; no file is readable; receipts list files', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/order.csv'), 'of somebody else');

@@ -14,7 +14,7 @@ interface Case {
 
 const cases: Case[] = [
   {
-    what: 'without accepted_origins, only the host and port of the request are taken, with either scheme',
+    what: 'without accepted_origins, only the host and port of the request are accepted, with either scheme',
     host: 'files.example',
     taken: [
       'http://files.example',
@@ -52,7 +52,7 @@ const cases: Case[] = [
     refused: ['http://files.example', 'http://files.example:80', 'https://files.example:8443', 'http://files.example:443'],
   },
   {
-    what: 'listed origins are taken, and so is the Host that a proxy sends',
+    what: 'listed origins are accepted, and so is the Host that a proxy sends',
     accepted: ['https://files.example', 'http://intranet.example:8080'],
     host: '127.0.0.1:3000',
     taken: ['https://files.example', 'http://intranet.example:8080', 'http://127.0.0.1:3000', 'https://127.0.0.1:3000'],
@@ -72,7 +72,7 @@ const cases: Case[] = [
     refused: ['http://files.example:8443', 'https://files.example'],
   },
   {
-    what: 'both schemes are taken if both are listed',
+    what: 'both schemes are accepted if both are listed',
     accepted: ['https://files.example', 'http://files.example'],
     host: 'files.example',
     taken: ['https://files.example', 'http://files.example'],

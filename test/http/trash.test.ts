@@ -135,7 +135,7 @@ test('MOVE, COPY, forms, folder commands and resumable uploads keep the items th
   );
 });
 
-test('the folder command "restore" takes IDs of items; an item that cannot be restored has its own error', async (t) => {
+test('the folder command "restore" accepts IDs of items; an item that cannot be restored has its own error', async (t) => {
   const server = await startServer(t, { group: { trash } });
   for (const name of ['a', 'b']) {
     writeFileSync(join(server.home, name), name);
