@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema/schema.ts';
-import { eventCatalogue } from '../events/catalogue.ts';
 import type { ServiceEvent } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
+import { eventOutcomes } from '../events/journal/search/event-selection.ts';
 import { clientGoneDetails } from '../files/operations/file-download.ts';
 import type { RequestObserver } from '../http/request/request-trace.ts';
 import type { Log } from '../lib/log.ts';
@@ -45,8 +45,6 @@ export interface TallyFigures {
   errors: RecentError[];
 }
 
-const failures = new Set(eventCatalogue.filter(({ groups }) => groups.includes('failure')).map(({ id }) => String(id)));
-
 /** Number of characters of a message that are compared to distinguish kinds. */
 const comparedCharacters = 200;
 
@@ -56,7 +54,7 @@ export class ErrorKinds {
   readonly #kinds = new Map<string, RecentError>();
 
   /**
-   * Adds an event of the group `failure`, unless a client itself ended a download. Events must be added in the order of their times.
+   * Adds an event that is a failure, unless a client itself ended a download. Events must be added in the order of their times.
    */
   add(event: ServiceEvent): void {
     if (isEndedByReader(event)) return;
@@ -100,7 +98,7 @@ class Tally {
 
   event(event: ServiceEvent): void {
     this.#counts.events++;
-    if (!failures.has(event.id)) return;
+    if (!eventOutcomes(event).includes('failure')) return;
     this.#counts.failures++;
     this.#errors.add(event);
   }

@@ -6,8 +6,9 @@ import { eventCatalogue } from '../../src/events/catalogue.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { listSegments } from '../../src/events/journal/segments.ts';
-import { asViewer, startConsole } from '../support/console.ts';
+import { asOperator, asViewer, startConsole } from '../support/console.ts';
 import { EventReader } from '../support/event-reader.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { testUser } from '../support/secrets.ts';
 
 interface Page {
@@ -83,6 +84,27 @@ test('events are found newest first, page by page, as JSON and as a stream; host
   assert.ok(request_events.some(({ id }) => id === '40021'));
   assert.ok(request_events.every((other) => other.data.request_id === data.request_id && other.uuid !== uuid));
   contract.check('GET', '/api/events/{uuid}', await console.get('/api/events/nobody', asViewer));
+});
+
+test('a refused login of an administrator is a failure, and a pause of a handler is none', async (t) => {
+  const receiver = await startReceiver(t);
+  const { console } = await startConsole(t, { event_handlers: { crm: { type: 'http', url: receiver.url } } });
+  for (const password of ['wrong-Word-1', 'wrong-Word-2']) await console.post('/api/login', { username: 'olga', password });
+  assert.equal((await console.send('POST', '/api/handlers/crm/pause', asOperator)).status, 204);
+  const found = async (status: string) => {
+    const { events } = (await console.get(`/api/events?id=20190,20157&status=${status}`, asViewer)).json<Page>();
+    return events.map(({ data }) => data.outcome ?? data.reason);
+  };
+  assert.deepEqual(await found('failure'), ['refused', 'refused']);
+  assert.deepEqual(await found('informational'), ['paused by olga']);
+  assert.deepEqual(await found('success'), []);
+  const histogram = await console.get('/api/events/histogram?id=20190,20157&buckets=1', asViewer);
+  assert.equal(histogram.json<{ counts: { failures: number }[] }>().counts[0]?.failures, 2);
+  const { errors } = (await console.get('/api/overview', asViewer)).json<{ errors: { id: string; count: number }[] }>();
+  assert.deepEqual(
+    errors.map(({ id, count }) => [id, count]),
+    [['20190', 2]],
+  );
 });
 
 test('wrong queries are refused; a cursor to any position does no harm', async (t) => {

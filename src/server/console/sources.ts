@@ -57,7 +57,7 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
   let found: readonly RecentError[] | undefined;
   const search = async (untilMs: number) => {
     try {
-      const selection = { id: [], uuid: [], group: ['failure' as const], until: untilMs };
+      const selection = { id: [], uuid: [], status: ['failure' as const], until: untilMs };
       const { events } = await searchPage(journal(), selection, { limits, clock });
       const kinds = new ErrorKinds();
       for (const { event } of events.toReversed()) kinds.add(event);

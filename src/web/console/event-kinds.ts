@@ -4,6 +4,8 @@ import { ask } from './request.ts';
 import { badge } from './section.ts';
 import { clear } from './shown.ts';
 
+type EventData = Readonly<Record<string, unknown>>;
+
 /** `name` is in the language of the page. */
 type Kind = EventKinds['events'][number] & { english: string };
 
@@ -38,16 +40,22 @@ export function eventKind(id: string): Kind | undefined {
 
 const colours = { error: 'bad', warning: 'warn', success: 'good', information: 'calm' } as const;
 
-/** Shows the number of a kind of event in the colour of its severity. */
-export function eventBadge(id: string): HTMLElement {
+/** Returns the severity of an event whose outcome is in its data: a refused login of an administrator (20190), or a pause (20157). */
+function severityInData(id: string, { outcome, reason }: EventData): keyof typeof colours | undefined {
+  if (id === '20190' && outcome === 'refused') return 'warning';
+  return id === '20157' && `${reason}`.startsWith('paused by ') ? 'information' : undefined;
+}
+
+/** Shows the number of a kind of event in the colour of its severity. @param data the data of the event, if they are known */
+export function eventBadge(id: string, data: EventData = {}): HTMLElement {
   const kind = kinds?.get(id);
-  const element = badge(id, kind ? colours[kind.severity] : 'calm');
+  const element = badge(id, colours[severityInData(id, data) ?? kind?.severity ?? 'information']);
   if (kind) element.title = clear(kind.name);
   return element;
 }
 
-/** Shows the number and the name of a kind of event. */
-export function namedEvent(id: string): HTMLElement {
+/** Shows the number and the name of a kind of event. @param data the data of the event, if they are known */
+export function namedEvent(id: string, data?: EventData): HTMLElement {
   const kind = kinds?.get(id);
-  return make('span.badges', eventBadge(id), kind && make('span.event-name', { title: clear(kind.name) }, clear(kind.name)));
+  return make('span.badges', eventBadge(id, data), kind && make('span.event-name', { title: clear(kind.name) }, clear(kind.name)));
 }

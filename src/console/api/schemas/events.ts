@@ -29,7 +29,11 @@ export const eventQuery = z.object({
   until: time.optional().describe('End of the time range, excluded.'),
   id: text.optional().describe('IDs of events, comma-separated.'),
   not_id: text.optional().describe('IDs of events that are left out, comma-separated.'),
-  status: text.optional().describe(`Outcomes of events, comma-separated: ${eventStatuses.join(', ')}.`),
+  status: text
+    .optional()
+    .describe(
+      `Outcomes of events, comma-separated: ${eventStatuses.join(', ')}. A refused login of an administrator is a failure; a pause is none.`,
+    ),
   group: text.optional().describe(`Groups of events, comma-separated: ${eventGroups.join(', ')}.`),
   account: texts.describe('Name or UUID of an account, or a name used in a login; repeatable.'),
   path: texts.describe('A virtual or real path. With a final `/` it also selects everything below; repeatable.'),

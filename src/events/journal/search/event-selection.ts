@@ -1,5 +1,6 @@
 import { type EventGroup, eventDefinition, isEventId } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
+import { eventIds } from '../../event-ids.ts';
 
 /** The groups that describe the outcome of an operation. */
 export const eventStatuses = ['success', 'failure', 'informational'] as const satisfies EventGroup[];
@@ -19,7 +20,7 @@ export interface EventSelection {
   exceptId?: number[];
   /** Groups of the catalogue. */
   group?: EventGroup[];
-  /** Outcomes. These are also groups of the catalogue, but if `status` and `group` are given, both must match. */
+  /** Outcomes (`eventOutcomes`). If `status` and `group` are given, both must match. */
   status?: (typeof eventStatuses)[number][];
   /** Groups of accounts. */
   userGroup?: string[];
@@ -49,12 +50,12 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   return text === undefined || text === '' || hasText(event, text);
 }
 
-/** Whether a selection includes the kind of an event. */
-export function isKindSelected(event: Pick<ServiceEvent, 'id'>, { id, exceptId, group, status }: EventSelection): boolean {
+/** Whether a selection includes the kind of an event. Without the data of the event, it says whether the selection may include it. */
+export function isKindSelected(event: KindOfEvent, { id, exceptId, group, status }: EventSelection): boolean {
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
   if (exceptId?.includes(Number(event.id))) return false;
   if (isGiven(group) && !eventGroups(event).some((name) => group.includes(name))) return false;
-  return !isGiven(status) || eventGroups(event).some((name) => (status as EventGroup[]).includes(name));
+  return !isGiven(status) || eventOutcomes(event).some((name) => (status as EventGroup[]).includes(name));
 }
 
 /** Whether a selection has conditions only on the kind and the time of events. */
@@ -91,6 +92,25 @@ export function eventPaths({ data }: ServiceEvent): string[] {
 export function eventGroups({ id }: Pick<ServiceEvent, 'id'>): readonly EventGroup[] {
   // A newer version of svc may have written events that this version does not know.
   return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];
+}
+
+type KindOfEvent = Pick<ServiceEvent, 'id'> & Partial<Pick<ServiceEvent, 'data'>>;
+
+/** The kinds of events whose outcome is in their data. The groups of the catalogue are the same for all events of a kind. */
+const outcomesInData: Readonly<Record<string, (data: ServiceEvent['data']) => EventGroup[]>> = {
+  [eventIds.administratorLogin]: ({ outcome }) => (outcome === 'refused' ? ['failure'] : []),
+  // An operator intended the pause, so it is no failure.
+  [eventIds.componentStopped]: ({ reason }) => [String(reason).startsWith('paused by ') ? 'informational' : 'failure'],
+};
+
+/** The IDs of events whose outcome is in their data. */
+export const idsWithOutcomeInData = Object.keys(outcomesInData);
+
+/** Returns the groups of an event that include its outcome. Without the data of the event, they include each outcome that it may have. */
+export function eventOutcomes(event: KindOfEvent): readonly EventGroup[] {
+  const known = outcomesInData[event.id];
+  if (!known) return eventGroups(event);
+  return event.data ? known(event.data) : eventStatuses;
 }
 
 function filterTexts(values: readonly unknown[]): string[] {

@@ -1,13 +1,22 @@
 import type { Clock } from '../../../lib/clock.ts';
+import type { ServiceEvent } from '../../event.ts';
 import type { CountedBlock, NewestFirstJournal } from '../event-log.ts';
 import { parseEvent } from '../reader.ts';
-import { type EventSelection, eventGroups, eventTimeMs, isKindSelected, isSelected, selectsByKind } from './event-selection.ts';
+import {
+  type EventSelection,
+  eventOutcomes,
+  eventTimeMs,
+  idsWithOutcomeInData,
+  isKindSelected,
+  isSelected,
+  selectsByKind,
+} from './event-selection.ts';
 import type { SearchLimits } from './search.ts';
 
 /** The number of events in one part of a time range. */
 interface PartCounts {
   events: number;
-  /** Number of events of the group `failure`. */
+  /** Number of events whose outcome is a failure. */
   failures: number;
 }
 
@@ -19,7 +28,8 @@ type RangeSelection = EventSelection & { since: number; until: number };
  * between blocks of some hundred events.
  *
  * If all conditions are about the kind or time of events, a block whose events all belong to one part is counted from the summary of its
- * file. Only the current file, and blocks whose events belong to several parts, are read.
+ * file. Only these are read: the current file, blocks whose events belong to several parts, and blocks with events whose outcome is in
+ * their data.
  *
  * @param parts number of equal parts
  * @returns the counts, oldest part first, and the Unix time in milliseconds since which all events are counted
@@ -37,18 +47,20 @@ export async function countInParts(
   let bytes = 0;
   let oldestMs = until;
   const partAt = (atMs: number) => Math.min(Math.floor(((atMs - since) * parts) / (until - since)), parts - 1);
-  const add = (id: string, atMs: number, events: number) => {
+  const add = (event: Pick<ServiceEvent, 'id'> & Partial<ServiceEvent>, atMs: number, events: number) => {
     const part = counts[partAt(atMs)] as PartCounts;
     part.events += events;
-    if (eventGroups({ id }).includes('failure')) part.failures += events;
+    if (eventOutcomes(event).includes('failure')) part.failures += events;
   };
   const isInOnePart = ({ firstMs, lastMs }: CountedBlock) => firstMs >= since && lastMs < until && partAt(firstMs) === partAt(lastMs);
-  const suffices = selectsByKind(selection) ? isInOnePart : undefined;
+  const tellsOutcomes = ({ counts }: CountedBlock) => !idsWithOutcomeInData.some((id) => Object.hasOwn(counts, id));
+  const suffices = selectsByKind(selection) ? (block: CountedBlock) => isInOnePart(block) && tellsOutcomes(block) : undefined;
   for await (const { candidates, counted, readBytes } of journal.newestBlocks(selection, undefined, suffices)) {
     signal?.throwIfAborted();
     if (counted) {
       oldestMs = Math.min(oldestMs, counted.firstMs);
-      for (const [id, events] of Object.entries(counted.counts)) if (isKindSelected({ id }, selection)) add(id, counted.firstMs, events);
+      for (const [id, events] of Object.entries(counted.counts))
+        if (isKindSelected({ id }, selection)) add({ id }, counted.firstMs, events);
     }
     for (const { raw } of candidates) {
       const event = parseEvent(raw);
@@ -58,7 +70,7 @@ export async function countInParts(
       // range.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
-      if (isSelected(event, selection)) add(event.id, atMs, 1);
+      if (isSelected(event, selection)) add(event, atMs, 1);
     }
     bytes += readBytes;
     if (bytes >= limits.bytes || clock.monotonicMs() >= endMs) return { counts, countedSinceMs: Math.max(oldestMs, since) };

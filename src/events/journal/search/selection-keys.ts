@@ -1,6 +1,6 @@
 import { eventCatalogue } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
-import { type EventSelection, eventAccounts, eventPaths, isGiven } from './event-selection.ts';
+import { type EventSelection, eventAccounts, eventPaths, idsWithOutcomeInData, isGiven } from './event-selection.ts';
 
 /** The kinds of filters that a summary has for each block of a journal file, in the order of the summary's sections. */
 export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
@@ -44,7 +44,7 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
     ['userGroups', userGroup],
     ['ids', id.map(String)],
     ['ids', isGiven(group) ? groupIds(group) : undefined],
-    ['ids', isGiven(status) ? groupIds(status) : undefined],
+    ['ids', isGiven(status) ? [...groupIds(status), ...idsWithOutcomeInData] : undefined],
   ];
   return wanted.flatMap(([kind, keys]) => (isGiven(keys) ? [{ kind, keys }] : []));
 }

@@ -33,7 +33,7 @@ export function deliveryTable<T extends DeliveryView>(
       ...before,
       { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow last' },
       { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow outcome' },
-      { title: text('events'), cell: ({ events }) => eventIds(events), className: 'kind second-line narrow' },
+      { title: text('events'), cell: eventIds, className: 'kind second-line narrow' },
       ...about,
       {
         title: text('handler'),
@@ -65,11 +65,15 @@ function eventAccount(event: ListedDelivery['first_event']): HTMLElement {
 }
 
 /** Shows the first event, and how many others the request contained. The title has the numbers of all. */
-function eventIds(events: DeliveryView['events']): HTMLElement {
+function eventIds({ events, first_event }: DeliveryView & Partial<Pick<ListedDelivery, 'first_event'>>): HTMLElement {
   const [first, ...others] = events;
   if (!first) return datum('');
   const title = `${text('eventCount', { count: events.length })}${colon}${[...new Set(events.map(({ id }) => id))].join(', ')}`;
-  return make('span.badges', namedEvent(first.id), others.length > 0 && make('span.hint', { title }, `+${numberText(others.length)}`));
+  return make(
+    'span.badges',
+    namedEvent(first.id, first_event?.data),
+    others.length > 0 && make('span.hint', { title }, `+${numberText(others.length)}`),
+  );
 }
 
 function lastReply({ attempts, details }: DeliveryView): HTMLElement {

@@ -39,7 +39,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       text('summary'),
       facts(
         [text('time'), timeElement(eventTime(event))],
-        [text('event'), conditionLink('event', event.id, everything, namedEvent(event.id))],
+        [text('event'), conditionLink('event', event.id, everything, namedEvent(event.id, event.data))],
         [text('reason'), reason !== '' && datum(reason)],
         [text('account'), accountPageLink(event)],
         [text('address'), conditionLink('address', clientAddress(event), everything)],

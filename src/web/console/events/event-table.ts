@@ -70,7 +70,11 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
     empty,
     [
       { title: text('time'), cell: (event) => timeElement(eventTime(event)), className: 'narrow last' },
-      { title: text('event'), cell: ({ id }) => inRow(conditionLink('event', id, query, namedEvent(id))), className: 'kind first narrow' },
+      {
+        title: text('event'),
+        cell: ({ id, data }) => inRow(conditionLink('event', id, query, namedEvent(id, data))),
+        className: 'kind first narrow',
+      },
       {
         title: text('message'),
         className: 'second-line one-line main-column',

@@ -158,9 +158,10 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
   );
 }
 
+// Only failures are listed, so a login of an administrator was refused.
 const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('time'), cell: errorTimes, className: 'narrow' },
-  { title: text('event'), cell: ({ id }) => namedEvent(id), className: 'kind' },
+  { title: text('event'), cell: ({ id }) => namedEvent(id, { outcome: 'refused' }), className: 'kind' },
   { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),
