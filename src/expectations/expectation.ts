@@ -27,7 +27,7 @@ const dayMs = 86_400_000;
  */
 export const latestMs = 31 * dayMs;
 
-/** Before the earliest due time that counts, this number of occurrences is considered, too, because a late file may belong to them. */
+/** Number of occurrences before the earliest due time that are considered, too, because a late file may belong to one of them. */
 const earlierKnown = 2;
 
 interface Arrival {
@@ -62,7 +62,7 @@ export function dueTimesOf(options: ExpectationOptions): DueTimes {
   });
 }
 
-/** When expectations are listed, at most this number of occurrences before the newest one is computed (`neededSince`). */
+/** Maximum number of occurrences before the newest one that are considered when expectations are listed (`neededSince`). */
 const maxConsidered = 500;
 
 /**
@@ -240,8 +240,8 @@ export class Expectation {
     return open;
   }
 
-  // After its grace period, or if its files are expected again, an occurrence takes only files that it still needs. A further file is an
-  // early file of the next occurrence.
+  // After its grace period, or if its files are expected again, an occurrence takes only files that are still missing. A further file
+  // counts as an early file of the next occurrence.
   #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
     return fitting(one).length < (timeMs <= one.graceEndsMs && !this.isReopened(one) ? maximum : minimum);

@@ -42,7 +42,7 @@ const retryAfterMs = 5000;
 /** Occurrences that were due longer ago than this are not reported. */
 const oldestMs = 32 * dayMs;
 
-/** A list looks back for this time to find the last occurrence. */
+/** Time in milliseconds for which a list looks back to find the last occurrence. */
 const shownMs = 31 * dayMs;
 
 /** The state that processes with the same expectations share. */

@@ -92,7 +92,7 @@ export function inlineKind(mediaType: string): InlineKind | undefined {
   return main === 'image' || main === 'audio' || main === 'video' ? main : undefined;
 }
 
-/** Icons of files that have no preview, or whose preview tells less than the icon. The first match applies. */
+/** Icons of files that have no preview, or whose preview says less about the file than the icon. The first match applies. */
 const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['sheet', /excel|spreadsheet|numbers|text\/(csv|tab-separated)|parquet/],
   ['slides', /powerpoint|presentation|keynote/],

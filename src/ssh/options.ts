@@ -60,7 +60,7 @@ export const sshOptions = z.strictObject({
   temporary_names: textList()
     .default(['*.filepart', '*.partial', '*.part', '.in.*'])
     .describe(
-      'Temporary names that clients give to uploads. Such files are kept when the connection is lost, and events report them under their final names.',
+      `Temporary names that clients give to uploads. Such files are kept when the connection is lost. Event ${eventIds.sftpFileUploaded} (uploaded) follows only when the client renames the file, and has the new name.`,
     ),
   copy_on_resume_limit: integer(0, largestSizeBytes)
     .default(1_073_741_824)

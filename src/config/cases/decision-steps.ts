@@ -59,7 +59,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
   }
 }
 
-/** The accounts files of a configuration, by path. They are kept, because many cases may use the same large file. */
+/** The accounts files of a configuration, by path. They are cached, because many cases may use the same large file. */
 const accountsFiles = new WeakMap<Config, Map<string, AccountsFile>>();
 
 function openAccountsFile(config: Config, path: string): AccountsFile {

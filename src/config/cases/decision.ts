@@ -283,7 +283,7 @@ function parseSftpTarget(path: string): Target {
 }
 
 /**
- * Parses the path of a URL. Reserved URLs are not refused here, but in `follow`, because the service also finds the account first.
+ * Parses the path of a URL. Reserved URLs are refused later, in `follow`: like the service, it finds the account before it refuses them.
  *
  * @throws Refused if `path` is not the URL path of a file or folder
  */

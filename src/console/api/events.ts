@@ -194,7 +194,7 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   // When a browser reconnects, this header is newer than the position in the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // A live tail without a position starts at the last end of the journal that `findEnd` found. If this call fails, an earlier call found it.
+  // Updates the end of the journal, where a live tail without a position starts. If this call fails, the end of an earlier call is used.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);

@@ -33,7 +33,7 @@ export interface CandidateBlock {
   readBytes: number;
 }
 
-/** Decides whether the event counts of a part of a journal are enough, so that the part need not be read. */
+/** Decides whether the counts of the events in a part of a journal are enough, so that the part need not be read. */
 export type Suffices = (block: CountedBlock) => boolean;
 
 /** A journal that can be searched from its end. */
@@ -42,7 +42,7 @@ export interface NewestFirstJournal {
    * Finds events that may match a selection, newest first, with bounded memory.
    *
    * @param before position to begin at instead of the end of the journal
-   * @param suffices whether the event counts of a part are enough, so that the part need not be read. A journal without summaries reads all
+   * @param suffices whether the counts of a part's events are enough; if so, the part is not read. A journal without summaries reads all
    *   parts
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */

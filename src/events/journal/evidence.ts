@@ -284,7 +284,7 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
       writeSync(fd, text);
       fdatasyncSync(fd);
     } catch (error) {
-      // The next line follows the line before this one, so this one must not stay.
+      // A line that was not written durably must not stay, because the next line continues from the line before it.
       ftruncateSync(fd, size);
       throw error;
     }

@@ -101,7 +101,7 @@ export class GrantFile {
     this.#lines += lines.length;
   }
 
-  // Lines of the flush, and those that arrive during the rewrite, are written after it.
+  // Rewrites the file from the index. Lines of the current flush, and lines that arrive meanwhile, are appended to the new file afterwards.
   async #writeAnew(): Promise<void> {
     const path = `${this.#path}.new`;
     const fd = openSync(path, 'w', 0o600);

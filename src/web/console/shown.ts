@@ -21,7 +21,7 @@ export function datum(text: string | number | undefined | null, className = ''):
 export function messageDatum(message: string, ...due: unknown[]): HTMLElement {
   const local = (iso: string) => new Date(iso).toLocaleString(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
   const times = due.filter((iso) => typeof iso === 'string' && !Number.isNaN(Date.parse(iso))) as string[];
-  // The name of an expectation stands before its times, and could contain one.
+  // The name of an expectation comes before the due times, and may itself contain such a time. So times are searched from the end.
   const shown = times.reduceRight((told, iso) => {
     const at = told.lastIndexOf(iso);
     return at < 0 ? told : told.slice(0, at) + local(iso) + told.slice(at + iso.length);

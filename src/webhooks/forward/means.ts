@@ -42,8 +42,8 @@ export interface ForwardRecords {
   /**
    * Deletes or moves the file, unless it was changed or replaced after it was opened.
    *
-   * @throws ServiceError if the file could not be moved or deleted. An event about this is emitted first, except for `fixed-folder`: the
-   * real folder of the new path is unknown.
+   * @throws ServiceError if the file could not be moved or deleted. An event about this is emitted first. There is no event if the real
+   * folder of the new path is unknown (`fixed-folder`).
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }

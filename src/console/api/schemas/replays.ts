@@ -36,7 +36,7 @@ export const replayRequest = z
     force: z.boolean().optional().describe('Also send events that the filters of a handler exclude.'),
     as_of: time
       .optional()
-      .describe('Leaves out events and failures after this time. With `created` of a count or a dry run, only what was counted is sent.'),
+      .describe('Leaves out events and failures after this time. To send only what a count or a dry run found, give its `created`.'),
     handlers: texts.optional().describe('UUIDs of handlers; default: all enabled ones.'),
     stop_after_failures: z
       .int()
@@ -45,7 +45,10 @@ export const replayRequest = z
       .optional()
       .describe('Stop after this number of failed requests in a row; 0 (the default) means never.'),
     dry_run: z.boolean().optional().describe('Send nothing, but show what would be sent.'),
-    count_only: z.boolean().optional().describe('Send nothing, and only count what would be sent. `GET /api/replays` does not list it.'),
+    count_only: z
+      .boolean()
+      .optional()
+      .describe('Send nothing, and only count what would be sent. `GET /api/replays` does not list the count.'),
   })
   .describe('Give either `deliveries`, or any of `events`, `filter` and `failed`: events must meet all that are given.');
 export type ApiReplayRequest = z.infer<typeof replayRequest>;

@@ -68,7 +68,7 @@ export class SelectiveReader implements EventReader {
  * file, cannot contain selected events. Files that are torn, rotated or removed meanwhile are read as far as possible.
  *
  * @param before position at which to begin instead of the end
- * @param suffices whether the event counts of a part are enough; if so, the part is not read
+ * @param suffices whether the counts of a part's events are enough; if so, the part is not read
  */
 export async function* newestBlocks(
   folder: string,

@@ -99,7 +99,7 @@ interface SummaryHeader {
 export interface Range {
   start: number;
   end: number;
-  /** Set if the caller needs only the event counts of the part (`suffices`), so that the part need not be read. */
+  /** Set if the caller needs only the counts of the part's events (`suffices`), so that the part need not be read. */
   counted?: CountedBlock | undefined;
 }
 
@@ -169,7 +169,7 @@ class Summary {
   }
 
   /**
-   * @param suffices whether the event counts of a part are enough
+   * @param suffices whether the counts of a part's events are enough
    * @returns the parts of the journal file that may contain a selected event, in order; undefined if the filters are torn
    */
   async findRanges(selection: EventSelection, suffices?: Suffices): Promise<Range[] | undefined> {

@@ -203,7 +203,7 @@ export class EventForwarder {
     const known = this.#known as KnownStream;
     const ids = await this.#stream.add(events, known);
     if (!ids) {
-      // The error causes a check of the stream, and the lost events are then forwarded before these. So each node's events stay in order.
+      // The error causes a check of the stream, and the lost events are then forwarded first. So each node's events stay in order.
       link.doubt('its journal was replaced');
       throw new Error('the journal in Redis was replaced');
     }

@@ -83,7 +83,7 @@ export function dueTable(
       const [one, ...others] = all;
       if (others.length === 0) return single.cell(one);
       if (!all.some(isMiss)) return undefined;
-      // When the table is shown again, this button is kept. So the missing files are determined only when the button is pressed.
+      // This button is kept when the table shows new data. So the missing files are determined only when the button is pressed.
       const misses = () => occurrences.filter((each) => groupOf(each) === groupOf(one) && isMiss(each));
       const ask = act(() => excuseAll(misses()), reload);
       return make('div.row', makeButton(dueText('excuseAll'), undefined, ask, 'small'));

@@ -81,7 +81,8 @@ async function show(kind: TransferKind, outcome: Outcome<Arriving>, url: string)
 }
 
 /**
- * Decides how each member arrives in a folder. A copy in the member's own folder gets a number. If another name is taken, the user decides.
+ * Decides how each member arrives in a folder. A copy in the member's own folder gets a number. In another folder, the user decides if the
+ * name is taken.
  * @returns undefined if the user cancelled
  */
 async function plan(kind: TransferKind, members: readonly Member[], to: string): Promise<Arriving[] | undefined> {
@@ -202,8 +203,8 @@ class FolderBrowser {
   }
 
   /**
-   * Enables the button that chooses the shown folder, or disables it for a move of members that are already there. A copy there gets a
-   * number. The sentence beside the folder's name says so.
+   * Enables the button that chooses the shown folder, or disables it for a move of members that are already there. A sentence beside the
+   * folder's name says that they are there or, for a copy, that the copy gets a number.
    */
   offer(): void {
     const [first, ...others] = this.#members;

@@ -7,7 +7,7 @@ const atOnce = 6;
 
 /** The files whose thumbnails have not been started, by their rows. */
 const known = new WeakMap<Element, Pictured>();
-/** Of these, the files whose rows are in view. */
+/** The files in `known` whose rows are in view. */
 const waiting = new Map<Element, Pictured>();
 let running = 0;
 

@@ -48,7 +48,7 @@ const tabSize = 4;
 const indentUnit = 2;
 
 function tokenClass(style: string | null): string | undefined {
-  // A style consists of names separated by spaces, and a name of parts separated by dots. The first part with a colour counts.
+  // A style is a list of names, separated by spaces. Each name has parts, separated by dots. The first part with a colour counts.
   return style
     ?.split(/[ .]/)
     .map((token) => classes.get(token))
