@@ -15,7 +15,7 @@ import { dirname } from 'node:path';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { fdatasyncAsync, openIfThere, readAsync } from '../../lib/disk/descriptors.ts';
-import { syncFolder, writeFileAtomically } from '../../lib/disk/durable-files.ts';
+import { syncFolder, UnsyncedChange, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import type { Log } from '../../lib/log.ts';
 import { type Checkpoint, checkpointsPath, keyName, parseCheckpoint, signCheckpoint, type UnsignedCheckpoint } from './checkpoints.ts';
 import type { LogPosition } from './position.ts';
@@ -192,14 +192,20 @@ export class JournalEvidence {
   async #keep(checkpoint: Checkpoint): Promise<void> {
     const line = `${JSON.stringify(checkpoint)}\n`;
     const removedTo = checkpoint.removed_to ?? 0;
+    let unsynced: UnsyncedChange | undefined;
     if (removedTo > (this.#last.removed_to ?? 0)) {
       const kept = readFileSync(this.#path, 'utf8')
         .split('\n')
         .filter((text) => (parseCheckpoint(text)?.segment ?? 0) > removedTo);
-      await writeFileAtomically(this.#path, kept.map((text) => `${text}\n`).join('') + line, { mode: 0o600 });
+      await writeFileAtomically(this.#path, kept.map((text) => `${text}\n`).join('') + line, { mode: 0o600 }).catch((error) => {
+        if (!(error instanceof UnsyncedChange)) throw error;
+        unsynced = error;
+      });
     } else appendDurably(this.#path, line);
+    // The file has an unsynced checkpoint, too, so the next one must follow it.
     this.#last = checkpoint;
     this.#hash = createHash('sha256').update(checkpoint.hash);
+    if (unsynced) throw unsynced;
   }
 
   #hashHeld(part: Part): void {
