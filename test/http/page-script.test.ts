@@ -44,6 +44,7 @@ test('every language has every text with the same placeholders', () => {
   const places = (text: Text) => [...new Set(JSON.stringify(text).match(/\{[a-z]+\}/g) ?? [])].sort();
   const groups = readdirSync(folder);
   assert.deepEqual(groups.sort(), [
+    'configuration',
     'console',
     'details',
     'due',

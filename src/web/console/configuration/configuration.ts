@@ -1,7 +1,12 @@
 import type { Finding } from '../../../config/report-shapes.ts';
 import type { Changes, ReloadOfAll, RunningConfiguration } from '../../../console/api/schemas/configuration.ts';
 import { make } from '../../shared/dom.ts';
+import { partTexts } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
+import de from '../../texts/configuration/de.json' with { type: 'json' };
+import en from '../../texts/configuration/en.json' with { type: 'json' };
+import es from '../../texts/configuration/es.json' with { type: 'json' };
+import fr from '../../texts/configuration/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
 import { field } from '../fields.ts';
 import { text, translate } from '../language.ts';
@@ -10,6 +15,8 @@ import { actionButton, badge, heading, panel, problem, refuse, type Stage, tell 
 import { mayChange } from '../session.ts';
 import { clear, datum } from '../shown.ts';
 import { tree } from '../values.ts';
+
+const ownText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 /** The findings of a check. `file` is null if the server has no configuration file. */
 interface Findings {
@@ -22,7 +29,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
   const findings = make('div');
   const changes = make('div');
   const running = make('div');
-  const reloadButton = mayChange() ? actionButton(text('reload'), undefined, () => reload(load), 'primary') : undefined;
+  const reloadButton = mayChange() ? actionButton(ownText('reload'), undefined, () => reload(load), 'primary') : undefined;
   const load = async () => {
     await Promise.all([
       filled(findings, signal, async () => {
@@ -40,10 +47,10 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
   };
   main.append(
     heading(text('configuration'), reloadButton, actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
-    make('p.hint', text('configurationHint')),
-    panel(text('findings'), findings),
-    panel(text('changes'), changes),
-    panel(text('runningConfiguration'), running),
+    make('p.hint', ownText('configurationHint')),
+    panel(ownText('findings'), findings),
+    panel(ownText('changes'), changes),
+    panel(ownText('runningConfiguration'), running),
   );
   await load();
   // The file was perhaps edited while the window was in the background.
@@ -62,51 +69,51 @@ async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promi
 async function reload(load: () => Promise<void>): Promise<void> {
   let outcome: ReloadOfAll | undefined;
   const { changes } = await ask<Changes>('GET', '/api/configuration/changes');
-  const told = changes.length === 0 ? text('noChanges') : text('reloadChanges', { count: changes.length });
-  const button = { label: text('reload'), kind: 'primary' } as const;
-  await confirm(text('reloadQuestion'), [make('p', told), make('p.hint', text('reloadHint'))], button, async () => {
+  const told = changes.length === 0 ? ownText('noChanges') : ownText('reloadChanges', { count: changes.length });
+  const button = { label: ownText('reload'), kind: 'primary' } as const;
+  await confirm(ownText('reloadQuestion'), [make('p', told), make('p.hint', ownText('reloadHint'))], button, async () => {
     outcome = await ask<ReloadOfAll>('POST', '/api/configuration/reload', { body: {} });
     return outcome.reason ? clear(outcome.reason) : undefined;
   });
   if (!outcome) return;
-  if (!outcome.reason) notice(text('reloaded', { count: outcome.changes.length }));
+  if (!outcome.reason) notice(ownText('reloaded', { count: outcome.changes.length }));
   const ended = outcome.nodes.map((node) => node.ended);
   const sum = (name: keyof ReloadOfAll['ended']) => ended.reduce((total, counts) => total + counts[name], 0);
   const [sessions, connections, transfers] = [sum('sessions'), sum('connections'), sum('transfers')];
-  if (sessions + connections + transfers > 0) notice(text('reloadEnded', { sessions, connections, transfers }));
+  if (sessions + connections + transfers > 0) notice(ownText('reloadEnded', { sessions, connections, transfers }));
   for (const { node, reloaded, reason } of outcome.nodes.slice(1))
-    if (!reloaded) notice(text('notReloadedAt', { node: clear(node), reason: clear(reason ?? '') }), 'error');
+    if (!reloaded) notice(ownText('notReloadedAt', { node: clear(node), reason: clear(reason ?? '') }), 'error');
   if (outcome.incomplete) notice(text('incomplete', { reason: clear(outcome.incomplete) }), 'error');
   await load();
 }
 
 function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
-  if (file === null) return [make('p.nothing', text('noFile'))];
-  if (findings.length === 0) return [make('p.nothing', text('noFindings'))];
+  if (file === null) return [make('p.nothing', ownText('noFile'))];
+  if (findings.length === 0) return [make('p.nothing', ownText('noFindings'))];
   const kinds = { error: 'bad', warning: 'warn' } as const;
   const order = ['error', 'warning'];
   const sorted = findings.toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
   return sorted.map(({ severity, code, line, path, message, hint }) => {
-    const place = line ? make('span.hint', text('line', { number: line })) : undefined;
+    const place = line ? make('span.hint', ownText('line', { number: line })) : undefined;
     const head = make('p', badge(translate('severity', severity), kinds[severity]), ' ', datum(path, 'code'), ' ', place);
     return make('article.result', head, make('p', datum(message)), make('p.hint', datum([hint, code].filter(Boolean).join(' · '))));
   });
 }
 
 function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
-  const refusal = reason === null ? [] : [make('p.reason', text('reloadRefused', { reason: clear(reason) }))];
-  if (changes.length === 0) return reason === null ? [make('p.nothing', text('noChanges'))] : refusal;
+  const refusal = reason === null ? [] : [make('p.reason', ownText('reloadRefused', { reason: clear(reason) }))];
+  if (changes.length === 0) return reason === null ? [make('p.nothing', ownText('noChanges'))] : refusal;
   return [...refusal, ...changes.map(changeView)];
 }
 
 function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLElement {
   // Masked values look equal, so the page can only say that they differ.
   if (old !== undefined && JSON.stringify(old) === JSON.stringify(next))
-    return make('article.result', make('p', datum(path, 'code'), ' ', make('span.hint', text('changedMasked'))));
+    return make('article.result', make('p', datum(path, 'code'), ' ', make('span.hint', ownText('changedMasked'))));
   const whole = old ?? next;
   if ((old === undefined || next === undefined) && isSection(whole)) return wholeSection(path, whole, old === undefined);
   const value = (shown: unknown) => datum(shown === undefined ? '' : compactText(shown), 'code');
-  const [before, after] = [make('span.hidden', text('before')), make('span.hidden', text('after'))];
+  const [before, after] = [make('span.hidden', ownText('before')), make('span.hidden', ownText('after'))];
   const change = make('p.change', before, make('del', value(old)), ' → ', after, make('ins', value(next)));
   return make('article.result', make('p', datum(path, 'code')), change);
 }
@@ -114,7 +121,7 @@ function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLE
 /** Shows that a section, such as an event handler, is added or removed. Its options are folded. */
 function wholeSection(path: string, section: Record<string, unknown>, isAdded: boolean): HTMLElement {
   const name = typeof section.name === 'string' && section.name !== '' ? ` (${clear(section.name)})` : '';
-  const mark = isAdded ? badge(text('sectionAdded'), 'good') : badge(text('sectionRemoved'), 'bad');
+  const mark = isAdded ? badge(ownText('sectionAdded'), 'good') : badge(ownText('sectionRemoved'), 'bad');
   return make('details.result', make('summary', datum(path, 'code'), name, ' ', mark), tree(section));
 }
 
@@ -162,16 +169,16 @@ function configurationView({ file, configuration, set }: RunningConfiguration): 
         make('details.config-section', { open: wanted !== '' || onlySet.checked }, make('summary', clear(name)), make('div', tree(kept))),
       ];
     });
-    place.replaceChildren(...(sections.length > 0 ? sections : [make('p.nothing', text('noOptions'))]));
+    place.replaceChildren(...(sections.length > 0 ? sections : [make('p.nothing', ownText('noOptions'))]));
   };
   filter.addEventListener('input', show);
   onlySet.addEventListener('change', show);
   show();
-  const tick = set !== null && make('label.tick', onlySet, make('span', text('onlySet')));
+  const tick = set !== null && make('label.tick', onlySet, make('span', ownText('onlySet')));
   return make(
     'div',
     file !== null && make('p.hint', datum(file, 'code')),
-    make('div.range', field(text('filterOptions'), filter), tick),
+    make('div.range', field(ownText('filterOptions'), filter), tick),
     place,
   );
 }
