@@ -70,7 +70,7 @@ export const tlsServiceOptions = {
   tls_certificate_path: optionalText()
     .default('')
     .describe('PEM file of the certificate chain; it may have two chains, one for an RSA key and one for an ECDSA key (https).'),
-  tls_key_path: optionalText().default('').describe('PEM file of the private key; with two chains, of both keys (https).'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key, or of both keys if there are two chains (https).'),
   tls_client_ca_path: optionalText()
     .default('')
     .describe('PEM file of the authorities whose client certificates are accepted for logins (https).'),

@@ -76,7 +76,7 @@ export const shownItems = {
     logins: z
       .enum(['files', 'console', 'links'])
       .describe('Kind of login that is refused. Failed logins of each kind are counted separately.'),
-    since: z.string().nullable().describe('Begin of the ban; null if a node of an older version imposed it.'),
+    since: z.string().nullable().describe('Time at which the ban began; null if a node of an older version imposed it.'),
     failures: z.number().nullable().describe('Number of failed logins that caused the ban; null if a node of an older version imposed it.'),
     expires: z.string(),
   }),

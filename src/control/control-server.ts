@@ -25,7 +25,7 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
 /**
- * Commands of operators other than lists and removals, by name. Each command gets the parsed JSON of a request, and returns results.
+ * The commands that operators can send, except lists and removals, by name. Each gets the parsed JSON of a request, and returns results.
  * @throws ServiceError
  */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;

@@ -278,7 +278,7 @@ export class OwnListeners {
     return finished.every(Boolean) && !this.#hurry.signal.aborted;
   }
 
-  /** Makes the current or next stop, and retired services, cut their transfers immediately. */
+  /** From now on, transfers are cut as soon as their service is stopped. Transfers of services that are already stopping are cut now. */
   hurry(): void {
     this.#hurry.abort();
   }

@@ -45,7 +45,7 @@ async function verified(named: string | undefined, options: VerifyOptions): Prom
     ? { result: await verifyExported(folder, given, witness), hasKey: given !== undefined }
     : await verifyFolder(folder, given, { witness, sinceMs: options.since });
   if (!hasKey)
-    complain('svc: signatures were checked with the keys that the checkpoints name; give the key that you trust with --public-key');
+    complain('svc: signatures were checked with the keys that the checkpoints name; to check with a key that you trust, use --public-key');
   return { folder, result };
 }
 

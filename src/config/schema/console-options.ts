@@ -53,7 +53,7 @@ export const consoleOptions = z.strictObject({
     .describe(
       'PEM file of the certificate chain; it may have two chains, one for an RSA key and one for an ECDSA key. If set, the console uses https.',
     ),
-  tls_key_path: optionalText().default('').describe('PEM file of the private key; with two chains, of both keys.'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key, or of both keys if there are two chains.'),
   tls_client_ca_path: optionalText()
     .default('')
     .describe('PEM file of authorities; clients need a certificate from one of them in addition to the login.'),

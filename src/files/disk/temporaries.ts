@@ -287,8 +287,8 @@ function parseLine(line: string): Remains[] {
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
     if (typeof path !== 'string' || typeof original !== 'string') return [];
-    // A move sets its source aside in the target folder. So only an item with the name of one that was set aside may return to another
-    // folder.
+    // During a move, the source has a hidden name (`asideName`) in the target folder. So only an item with a name of this form may be moved
+    // back to another folder.
     const mayReturn = dirname(path) === dirname(original) || isAsideName(basename(path));
     return mayReturn ? [{ path, original, successor: parseSuccessor(successor) }] : [{ path }];
   } catch {

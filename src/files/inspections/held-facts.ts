@@ -56,7 +56,7 @@ export function heldError(id: string, path: VirtualPath, isRefused = false): Ser
   return isRefused ? new ServiceError('unprocessable', message, { details }) : new ServiceError('held', message, { details });
 }
 
-/** Marks an error after which a file is held, because only the event could not be written. @returns the error for the client */
+/** Converts the error of writing the event about a held file to the error for the client, which also names the held upload. */
 export function asHeld(error: unknown, id: string, path: VirtualPath): ServiceError {
   const meaning = asServiceError(error);
   Object.assign(meaning.details, { held_id: id, held_path: path });

@@ -21,7 +21,7 @@ import type { Inspections } from './inspections.ts';
 import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
-/** Interval at which a process that uses the store alone looks for held uploads whose inspection is not running. */
+/** If no other process uses the store, held uploads whose inspection is not running are looked for at this interval. */
 const resumeEveryMs = 10_000;
 
 /** Maximum number of held uploads that are processed at the same time, for example to inspect them again. Each may need an open file. */
@@ -158,7 +158,7 @@ export class HeldUploads implements Holding {
       await this.supersede(target, id);
       await paths.emitDurable(eventIds.uploadHeld, path, { held_id: id, reason: held.reason, total_write, moved_from });
     });
-    // If an inspection is already running, `#apply` notices the new name at its end, and inspects the upload again.
+    // If an inspection is already running, `#apply` notices the new name when the inspection has ended, and inspects again.
     if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
     return heldError(id, path);
   }

@@ -21,7 +21,7 @@ export interface HiddenContent {
   readonly modifiedMs: number;
   /** The existing file that the content would replace. */
   current(): Entry | undefined;
-  /** Renames the content synchronously to `name`, which is a hidden name, too. The rename is on disk when the promise resolves. */
+  /** Renames the content synchronously to another hidden name, the argument. The rename is on disk when the promise resolves. */
   keep(name: string): Promise<void>;
 }
 

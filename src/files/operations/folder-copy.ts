@@ -42,7 +42,7 @@ interface FolderCopy {
  * each folder, emits `folderCreated`. For each file, emits `copyStarted`, then `fileCopied` or `copyFailed`. If the copy is refused, emits
  * only `copyFailed` for the folder.
  *
- * @returns the problems of members that could not be copied, without the members of folders that could not be created
+ * @returns the problems of members that could not be copied. If a folder could not be created, its members are not listed
  * @throws ServiceError `forbidden`, `destination-exists`, `destination-overlaps`, `storage-full`, `too-large`, `unprocessable` for too many
  *   members; the reason of `stop`
  */

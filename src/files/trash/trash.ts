@@ -264,7 +264,7 @@ export async function endTrashed(
   if (!folder.claim(trashed.id, reason)) return false;
   await events.emitDurable(endedDraft(trashed, reason, context, administrator));
   await folder.removeClaimed(trashed.id, reason).catch((error) => {
-    // A person has ended the item, and `TrashUpkeep` removes its content later. Other callers need the space, or try again.
+    // For a person, the item is gone: `TrashUpkeep` removes its content later. Other callers need the space now, or try again.
     if (reason !== 'person') throw error;
   });
   return true;

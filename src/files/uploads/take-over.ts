@@ -45,7 +45,7 @@ export async function takeOverContent(
   try {
     removeContent(contentPath);
   } catch {
-    // The upload no longer needs the former content, so the next start removes it.
+    // The former content, which the upload no longer needs, is recorded, so that the next start of the service removes it.
     temporaries.add(contentPath);
   }
   return record;

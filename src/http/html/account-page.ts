@@ -42,10 +42,11 @@ ${content}
 }
 
 /**
- * Renders a button for the selected items. Without `name`, the button ends all of them. With `name`, it has the icon of this name, and the
- * page's script shows it only while exactly one item is selected.
+ * Renders a button for the selected items.
  *
  * @param action value of the form's field `action`
+ * @param name name of the icon, for an action on one item. The page's script shows this button only while exactly one item is selected.
+ *   Without `name`, the button deletes, withdraws or revokes all selected items, and has the icon of the trash
  */
 export function itemButton(action: string, label: string, name?: IconName): Html {
   const looks = name === undefined ? html`class="trigger danger"` : html`class="trigger" data-one`;

@@ -178,7 +178,7 @@ export class Exchange {
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
-  // The value `*` means all headers here, because other origins are never allowed to send cookies (Fetch, CORS protocol).
+  // `*` stands for all headers, except in replies to requests with cookies, which other origins may not send (Fetch, CORS protocol).
   #corsHeaders(): ReplyHeaders {
     const { corsOrigin } = this;
     const allowed = corsOrigin === undefined ? {} : { 'access-control-allow-origin': corsOrigin, 'access-control-expose-headers': '*' };

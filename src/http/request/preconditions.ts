@@ -15,8 +15,8 @@ export function isConditional({ incoming: { headers } }: Exchange): boolean {
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
 /**
- * Conditions whose result reveals whether the member exists. `If` is missing here, because clients must send lock tokens in `If`. When `If`
- * is evaluated, a hidden member counts as absent.
+ * Conditions that are refused for a hidden member, because their result reveals whether it exists. `If` is not refused, because clients
+ * must send lock tokens in it. Instead, a hidden member counts as absent when `If` is evaluated.
  */
 const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 

@@ -26,8 +26,8 @@ interface PreparedBody {
 }
 
 /**
- * Content security policy of files. With it, no uploaded file can run as a page of this origin, even if the browser takes it for a
- * different type.
+ * Content security policy of files. It prevents an uploaded file from running as a page of this origin, even if the browser takes the file
+ * for HTML.
  */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 

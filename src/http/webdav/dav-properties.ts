@@ -36,7 +36,7 @@ export function responseXml(href: string, propstats: string): string {
 export interface PropertySources {
   /** Free and used space; undefined if it was not requested. */
   space?: { availableBytes: number; usedBytes: number } | undefined;
-  /** Returns the value of `lockdiscovery`; undefined for clients that are not shown locks. */
+  /** Returns the value of `lockdiscovery`; undefined if the client does not use locks (`isClassTwo`). */
   lockDiscovery?: ((entry: Entry) => string) | undefined;
 }
 

@@ -148,8 +148,7 @@ export class OpenHandles {
   }
 
   /**
-   * Runs an action with a handle. The action can run at the same time as other shared actions of this handle. Such actions start in the
-   * order of the requests.
+   * Runs an action with a handle. Several shared actions of one handle can run at the same time. They start in the order of the requests.
    *
    * @throws ServiceError `precondition-failed`: immediately if the handle is not open, or later if an earlier request closed it
    */

@@ -7,7 +7,7 @@ import { type FolderModel, firstRows, type ListingModel, longFolder, orderQuery,
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 
-/** The table head. Each column title is a link that sorts by the column. For the column of the current order, it reverses the order. */
+/** The table head. Each column title is a link that sorts by the column. For the column of the current order, the link reverses the order. */
 function listingHead(context: PageContext, order: ListingOrder) {
   const { language } = context;
   return html`<thead role="rowgroup"><tr role="row">
