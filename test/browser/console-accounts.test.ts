@@ -41,8 +41,10 @@ browserTest('accounts are paged and searched on the server; a name opens its acc
     'Sessions 1',
     ...['Bans', 'Locks', 'Unfinished uploads', 'Trash', 'Access tokens', 'Links'].map((name) => `${name} 0`),
   ]);
+  await panelOf(page, 'Locks').getByText('Nothing matches “alice”.').waitFor();
   await list.getByRole('link', { name: 'alice' }).click();
   await page.getByRole('heading', { level: 1, name: 'alice' }).waitFor();
+  await panelOf(page, 'Locks').getByText('Nothing for this account.').waitFor();
   await page.getByText('the configuration', { exact: true }).waitFor();
   const device = panelOf(page, 'Sessions').getByText('Cyberduck 9', { exact: true });
   assert.equal(await device.getAttribute('title'), 'Cyberduck/9 <b>');
@@ -111,7 +113,7 @@ browserTest('in the trash of an account, one item is restored, one deleted, and 
   await trash.getByRole('button', { name: 'Empty the trash' }).click();
   await page.getByRole('dialog').getByText('The trash of alice').waitFor();
   await page.getByRole('button', { name: 'Delete 2 items for good' }).click();
-  await trash.getByText('Nothing is in the trash.').waitFor();
+  await trash.getByText('Nothing for this account.').waitFor();
   assert.equal(await trash.getByRole('button', { name: 'Empty the trash' }).isVisible(), false);
   assert.deepEqual(await trashOf(server), []);
 });

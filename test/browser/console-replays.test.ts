@@ -47,6 +47,15 @@ browserTest(
     await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
     await page.getByText('It was stopped: 20 requests failed in a row.').waitFor();
     assert.equal(receiver.requests.length - before, 20);
+    const bar = page.locator('progress.ended');
+    assert.deepEqual(
+      [await bar.getAttribute('value'), await bar.getAttribute('max')],
+      ['20', '25'],
+      'the bar ends where the replay stopped',
+    );
+    await page.getByRole('button', { name: 'Replay all failed' }).click();
+    await dialog.getByRole('button', { name: 'Compare 25 requests' }).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByText('19 more of this kind').waitFor();
     await page.goto(`${console.url}/#deliveries`);
     await page.getByText('Replays (2)').click();

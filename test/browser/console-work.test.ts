@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
+import { until } from '../support/receiver.ts';
 
 browserTest('events appear as they happen, are found by a search, and have pages, from which Back returns to the search', async (t) => {
   const { server, console } = await startConsole(t);
@@ -21,4 +22,37 @@ browserTest('events appear as they happen, are found by a search, and have pages
   await page.goBack();
   await page.getByRole('heading', { name: 'Found' }).waitFor();
   await page.locator('.chip', { hasText: 'account:alice' }).waitFor();
+});
+
+browserTest('Back returns to the row that was opened, also if Show more had loaded it; a reload keeps the place', async (t) => {
+  const { server, console } = await startConsole(t);
+  for (let index = 0; index < 130; index++) await server.put(`/home/${index}.txt`, 'x');
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  await signIn(page, console.url, '#events?id=40017');
+  const row = page.locator('main tbody tr', { hasText: '/5.txt' });
+  const link = row.locator('.row-link');
+  await page.locator('main tbody tr', { hasText: '/129.txt' }).first().waitFor();
+  while ((await row.count()) === 0) {
+    await page.mouse.wheel(0, 2000);
+    await page.waitForTimeout(50);
+  }
+  await row.scrollIntoViewIfNeeded();
+  const place = () => page.evaluate<number>('scrollY');
+  const comesTrue = (condition: string) => until(condition, () => page.evaluate<boolean>(condition));
+  await comesTrue('history.state === scrollY');
+  const left = await place();
+  assert.ok(left > 1000);
+  await link.click();
+  await page.getByRole('heading', { name: 'Event 40017' }).waitFor();
+  assert.equal(await place(), 0);
+  await page.goBack();
+  await comesTrue("document.activeElement.matches('.row-link')");
+  assert.ok(await link.evaluate((element) => element === element.ownerDocument.activeElement));
+  assert.ok(Math.abs((await place()) - left) < 20, `${await place()} instead of ${left}`);
+  await comesTrue('history.state === scrollY');
+  const before = await place();
+  await page.reload();
+  await comesTrue(`Math.abs(scrollY - ${before}) < 20`);
+  await page.locator('#sections a[data-section="events"]').click();
+  await comesTrue('scrollY === 0');
 });

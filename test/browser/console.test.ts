@@ -29,6 +29,26 @@ browserTest('an administrator signs in, sees the section that the URL names, and
   assert.equal(await page.getByText('Your session has ended.').isVisible(), false);
 });
 
+browserTest('over a slow line, the button says that the login is under way, and the form disappears once it was accepted', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await page.goto(console.url);
+  await page.locator('#username').fill('olga');
+  const held: (() => void)[] = [];
+  for (const path of ['/api/login', '/api/me']) {
+    const released = new Promise<void>((resolve) => held.push(resolve));
+    await page.route(`**${path}`, (route) => released.then(() => route.continue()));
+  }
+  await page.locator('#password').fill(operatorPassword);
+  await page.locator('#password').press('Enter');
+  await page.getByRole('button', { name: 'Signing in …', disabled: true }).waitFor();
+  held[0]?.();
+  await page.locator('#main').getByText('Loading …').waitFor();
+  assert.equal(await page.locator('#password').count(), 0);
+  held[1]?.();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+});
+
 browserTest('an error message disappears when another section is opened; when the session has ended, the login says so', async (t) => {
   const { console } = await startConsole(t, { event_handlers: { crm: { type: 'http', url: 'http://127.0.0.1:9/', target: '40017' } } });
   const page = await openBrowser(t, { expectedErrors: /40[01]/ });

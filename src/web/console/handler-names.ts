@@ -1,8 +1,16 @@
 import type { HandlerList } from '../../console/api/schemas/overview.ts';
+import { partTexts } from '../shared/locale.ts';
+import de from '../texts/handlers/de.json' with { type: 'json' };
+import en from '../texts/handlers/en.json' with { type: 'json' };
+import es from '../texts/handlers/es.json' with { type: 'json' };
+import fr from '../texts/handlers/fr.json' with { type: 'json' };
 import { choice } from './fields.ts';
 import { text } from './language.ts';
 import { ask } from './request.ts';
 import { clear } from './shown.ts';
+
+/** Returns a text of the pages of handlers, deliveries and replays. */
+export const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 const names = new Map<string, string>();
 

@@ -171,9 +171,19 @@ document.addEventListener('signedout', () => void start());
 document.addEventListener('lost', () => void findServer());
 // A click on the link of the shown section loads the section again.
 byId('sections').addEventListener('click', ({ target }) => {
-  if (target instanceof Element && target.closest('a')?.hash === location.hash) void show(true);
+  if (target instanceof Element && target.closest('a')?.hash === location.hash) void show('');
 });
-addEventListener('hashchange', () => void (loginToken(location.hash) === undefined ? show(true) : start()));
+addEventListener(
+  'hashchange',
+  ({ oldURL }) => void (loginToken(location.hash) === undefined ? show(new URL(oldURL, location.href).hash) : start()),
+);
+// The browser would scroll before the rows are loaded. So each entry of the history has its scroll position as its state.
+history.scrollRestoration = 'manual';
+let scrolling = 0;
+addEventListener('scroll', () => {
+  clearTimeout(scrolling);
+  scrolling = window.setTimeout(() => history.replaceState(scrollY, ''), 100);
+});
 void start();
 
 let starting: Promise<void> | undefined;
@@ -192,7 +202,7 @@ async function begin(): Promise<void> {
   try {
     const administrator = loginToken(location.hash) === undefined ? await findSession() : undefined;
     showNavigation(administrator);
-    if (administrator) await show(false);
+    if (administrator) await show();
     else {
       leaveView();
       await showLogin(main, () => void start());
@@ -203,19 +213,20 @@ async function begin(): Promise<void> {
   }
 }
 
-/** Closes an open question, and removes the error messages of the view that is left. */
+/** Closes an open question, and removes the messages of the view that is left. */
 function leaveView(): void {
   shown.abort();
+  clearTimeout(scrolling);
   document.dispatchEvent(new Event('viewchange'));
-  for (const message of byId('notices').querySelectorAll('.error')) message.remove();
+  byId('notices').replaceChildren();
 }
 
 /**
  * Shows the section of the URL.
  *
- * @param isMove whether the administrator came from another view of the page. If so, the focus moves to the section
+ * @param from fragment of the view that the administrator left. If there is one, the focus moves to the section
  */
-async function show(isMove: boolean): Promise<void> {
+async function show(from?: string): Promise<void> {
   if (byId('sections').hidden) return;
   leaveView();
   shown = new AbortController();
@@ -231,9 +242,13 @@ async function show(isMove: boolean): Promise<void> {
       },
       () => {},
     );
-  if (isMove) {
+  const top: number | null = from === '' ? null : history.state;
+  history.replaceState(top ?? 0, '');
+  if (from !== undefined) {
     main.focus({ preventScroll: true });
     scrollTo(0, 0);
   }
+  // After Back, Forward or a reload, the view is shown as it was left.
+  if (top !== null) void import('./more.ts').then(({ returnTo }) => returnTo(main, top, from, shown.signal));
   await showSection({ main, route, signal: shown.signal });
 }

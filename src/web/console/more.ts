@@ -40,3 +40,31 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
   };
   return { element, load, offer };
 }
+
+/** Time in milliseconds for which the page waits for rows that were shown before. */
+const returningMs = 5000;
+
+/**
+ * Scrolls to where a view was left, and focuses the link that was followed. Rows are loaded meanwhile, so it scrolls again whenever the
+ * view grows, until it has arrived or the reader does something.
+ *
+ * @param from fragment to which the followed link led
+ */
+export function returnTo(main: HTMLElement, top: number, from: string | undefined, signal: AbortSignal): void {
+  const onGrowth = new ResizeObserver(() => {
+    scrollTo(0, top);
+    const link = [...main.querySelectorAll('a')].find(({ hash }) => hash === from);
+    if (!link) return;
+    const { top: above, bottom } = link.getBoundingClientRect();
+    // While a row was open, live events can have moved it.
+    if (above < 0 || bottom > innerHeight) link.scrollIntoView({ block: 'center' });
+    if (document.activeElement === main) link.focus({ preventScroll: true });
+    if (document.documentElement.scrollHeight - innerHeight >= top) stop();
+  });
+  const stop = () => onGrowth.disconnect();
+  const ends = { once: true, passive: true, signal } as const;
+  for (const type of ['wheel', 'pointerdown', 'touchstart', 'keydown']) addEventListener(type, stop, ends);
+  signal.addEventListener('abort', stop);
+  setTimeout(stop, returningMs);
+  onGrowth.observe(main);
+}

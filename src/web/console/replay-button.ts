@@ -3,7 +3,7 @@ import { make } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
 import { conditionText, readConditions } from './events/query.ts';
 import { choice, field } from './fields.ts';
-import { findHandlers, handlerChoice, handlerName } from './handler-names.ts';
+import { findHandlers, handlerChoice, handlerName, handlerText } from './handler-names.ts';
 import { text } from './language.ts';
 import { ask, errorText } from './request.ts';
 import { hashFor } from './route.ts';
@@ -47,7 +47,7 @@ async function beginReplay(request: ReplayRequest): Promise<string> {
 
 /** Returns the label of a button that sends. It includes the number of requests, so that nobody sends thousands of them by mistake. */
 export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | 'handlers'>): string {
-  return text('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
+  return handlerText('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
 }
 
 /** Pause between two requests for the number of requests, in milliseconds. */
@@ -104,19 +104,19 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const handler = handlerChoice(handlers);
   const dryRun = make('input', { type: 'checkbox', checked: true });
   const stop = choice('stop', [
-    ['20', text('stopAfter', { count: 20 })],
-    ['100', text('stopAfter', { count: 100 })],
-    ['0', text('stopNever')],
+    ['20', handlerText('stopAfter', { count: 20 })],
+    ['100', handlerText('stopAfter', { count: 100 })],
+    ['0', handlerText('stopNever')],
   ]);
-  const tick = make('label.tick', dryRun, make('span', text('dryRunFirst')));
+  const tick = make('label.tick', dryRun, make('span', handlerText('dryRunFirst')));
   const neverSent = make('input', { type: 'checkbox' });
   const neverSentText = make('span');
   const status = make('p.hint', { role: 'status' });
   const content = [
-    make('p', text('replayHint')),
+    make('p', handlerText('replayHint')),
     limits(request),
     choosesHandler && field(text('handler'), handler),
-    field(text('stopWhen'), stop),
+    field(handlerText('stopWhen'), stop),
     request.failed && make('label.tick', neverSent, neverSentText),
     tick,
     status,
@@ -139,17 +139,17 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     const failed = counts.failed.replay?.total;
     const all = counts.all.replay?.total;
     const isKnown = typeof failed === 'number' && typeof all === 'number';
-    neverSentText.textContent = text('neverSentToo', {
+    neverSentText.textContent = handlerText('neverSentToo', {
       count: isKnown ? numberText(all - failed) : '…',
       failed: isKnown ? numberText(failed) : '…',
     });
     const isEmpty = replay?.requests === 0;
-    status.textContent = problem || (isEmpty ? text('noResults') : replay ? '' : text('countingRequests'));
+    status.textContent = problem || (isEmpty ? text('noResults') : replay ? '' : handlerText('countingRequests'));
     const button = tick.closest('dialog')?.querySelector<HTMLButtonElement>('button[value="ok"]');
     if (!button) return;
     button.disabled = isEmpty || problem !== '' || (!replay && !dryRun.checked);
-    if (dryRun.checked) button.textContent = replay ? text('compareRequests', { count: replay.requests }) : text('compare');
-    else button.textContent = replay ? sendText(replay) : text('countingRequests');
+    if (dryRun.checked) button.textContent = replay ? handlerText('compareRequests', { count: replay.requests }) : handlerText('compare');
+    else button.textContent = replay ? sendText(replay) : handlerText('countingRequests');
   };
   let counts = countAll();
   handler.addEventListener('change', () => {
@@ -161,7 +161,7 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   dryRun.addEventListener('change', show);
   // Failures that arrive after the count are left out, so that the button does not send more than it says.
   const act = () => startReplay({ ...wanted(), ...asCounted(count().replay), dry_run: dryRun.checked });
-  const answer = confirm(title, content, { label: text('compare'), kind: 'primary' }, act);
+  const answer = confirm(title, content, { label: handlerText('compare'), kind: 'primary' }, act);
   show();
   await answer;
   end();

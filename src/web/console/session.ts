@@ -1,7 +1,8 @@
 import type { SignedIn } from '../../config/report-shapes.ts';
-import { make } from '../shared/dom.ts';
+import { byId, make } from '../shared/dom.ts';
 import { text } from './language.ts';
 import { ask, errorText, Refused } from './request.ts';
+import { loadingLine } from './section.ts';
 import { clear } from './shown.ts';
 
 /** Returns the token of a one-time login link. The token is in the fragment, which is not sent to servers or proxies. */
@@ -55,10 +56,12 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
   element.addEventListener('submit', async (event) => {
     event.preventDefault();
     button.disabled = true;
+    button.textContent = text('signingIn');
     try {
       hasEnded = false;
       ended.hidden = true;
       await ask('POST', '/api/login', { body: { username: name.value, password: password.value } });
+      byId('main').replaceChildren(loadingLine());
       onSuccess();
     } catch (error) {
       problem.textContent = problemText(error, 'signInFailed');
@@ -67,6 +70,7 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
       password.focus();
     }
     button.disabled = false;
+    button.textContent = text('signIn');
   });
   return make('div.card', make('h1', text('signInTitle')), ended, problem, element, make('p.hint', text('signInHint')));
 }

@@ -99,6 +99,11 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return body.childElementCount;
     },
 
+    /** Changes the text that is shown if there are no items. */
+    sayIfEmpty(words: string): void {
+      none.textContent = words;
+    },
+
     /** Returns the item with this key, if the table shows it. */
     find: (key: string) => findItem(body.querySelector(`[data-key="${CSS.escape(key)}"]`)),
 

@@ -25,7 +25,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   });
   const find = async () => {
     const wanted = search.value.trim();
-    history.replaceState(null, '', hashFor('accounts', '', wanted === '' ? {} : { search: wanted }));
+    history.replaceState(history.state, '', hashFor('accounts', '', wanted === '' ? {} : { search: wanted }));
     await load(wanted);
   };
   const submit = actionButton(text('search'), 'search', find, 'compact');

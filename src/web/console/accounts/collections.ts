@@ -182,6 +182,8 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     // Bans contain names in lower case.
     const query = { account: name === 'bans' ? of?.toLowerCase() : of, search };
     const found = await ask<{ items: Item[]; total: number }>('GET', withQuery(`/api/${name}`, query), { signal });
+    const whenEmpty = of === undefined ? text(`${name}_none`) : text('noneOfAccount');
+    table.sayIfEmpty(search === '' ? whenEmpty : text('noMatch', { search: clear(search) }));
     table.show(found.items);
     total = found.total;
     more.hidden = found.items.length === total;

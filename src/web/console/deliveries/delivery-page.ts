@@ -4,7 +4,7 @@ import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { accountPageLink, conditionLink } from '../events/event-table.ts';
-import { findHandlers, handlerName } from '../handler-names.ts';
+import { findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
@@ -34,7 +34,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
   main.append(
     wayTo('deliveries'),
     heading(
-      text('deliveryTo', { name: handlerName(delivery.handler) }),
+      handlerText('deliveryTo', { name: handlerName(delivery.handler) }),
       replayButton(text('replay'), () => ({ deliveries: [delivery.id] })),
     ),
     panel(
@@ -73,15 +73,15 @@ function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | u
   return [
     [text('file'), make('span', datum(path), ` ${sizeText(size)}`)],
     ['SHA-256', datum(digest, 'code')],
-    [text('fileStayed'), after === undefined ? undefined : datum(after)],
+    [handlerText('fileStayed'), after === undefined ? undefined : datum(after)],
   ];
 }
 
 /** Builds a button that copies the request as a curl command. Secrets are masked, as on the page. */
 function copyAsCurl(sending: Sending): HTMLElement {
-  return actionButton(text('copyCurl'), 'copy', async () => {
+  return actionButton(handlerText('copyCurl'), 'copy', async () => {
     await navigator.clipboard.writeText(curlCommand(sending));
-    notice(text('curlCopied'));
+    notice(handlerText('curlCopied'));
   });
 }
 
@@ -104,27 +104,28 @@ function attemptPanel(attempt: AttemptView, index: number, { attempts, request }
   const isGood = error === undefined;
   const isToldByReply = error === `${status} ${reason}`;
   return panel(
-    text('attempt', { number: index + 1, total: attempts.length }),
+    handlerText('attempt', { number: index + 1, total: attempts.length }),
     facts(
       [text('time'), timeElement(attempt.time)],
       [text('request'), make('span', badge(request.method), ' ', datum(attempt.url, 'code'))],
       [text('reply'), statusView(attempt, isGood)],
-      [text('duration'), millisecondsText(attempt.duration_ms)],
+      [handlerText('duration'), millisecondsText(attempt.duration_ms)],
       [text('reason'), isGood || isToldByReply ? undefined : datum(error)],
     ),
   );
 }
 
 function statusView({ status, reason }: AttemptView, isGood: boolean): HTMLElement {
-  if (status === undefined) return badge(text('noReply'), 'bad');
+  if (status === undefined) return badge(handlerText('noReply'), 'bad');
   return make('span', badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
 }
 
 function sentMessage({ headers, body }: Sending): HTMLElement {
-  const origin = headers.from === 'configuration' && body?.from !== 'configuration' ? text('headersOfToday') : text('requestOfToday');
+  const origin =
+    headers.from === 'configuration' && body?.from !== 'configuration' ? handlerText('headersOfToday') : handlerText('requestOfToday');
   const isMade = headers.from === 'configuration' || body?.from === 'configuration';
   return message(
-    text('sentRequest'),
+    handlerText('sentRequest'),
     Object.entries(headers.values),
     body?.text ?? '',
     body?.is_truncated === true,
@@ -134,8 +135,8 @@ function sentMessage({ headers, body }: Sending): HTMLElement {
 
 function receivedMessage({ reply, attempts }: OpenedDelivery): HTMLElement {
   const wasAnswered = attempts.at(-1)?.status !== undefined;
-  if (!reply) return make('p.nothing', text(wasAnswered ? 'replyNotKept' : 'noReply'));
-  return message(text('receivedReplyWith', { status: String(reply.status) }), reply.headers, reply.body, reply.is_truncated);
+  if (!reply) return make('p.nothing', handlerText(wasAnswered ? 'replyNotKept' : 'noReply'));
+  return message(handlerText('receivedReplyWith', { status: String(reply.status) }), reply.headers, reply.body, reply.is_truncated);
 }
 
 function message(
@@ -151,8 +152,8 @@ function message(
     make('h3', title),
     hint !== undefined && make('p.hint', hint),
     lines.length > 0 && make('dl.headers', ...lines),
-    body === '' ? make('p.nothing', text('noBody')) : bodySource(body, text('bodyOf', { title })),
-    isTruncated && make('p.hint', text('truncated')),
+    body === '' ? make('p.nothing', handlerText('noBody')) : bodySource(body, handlerText('bodyOf', { title })),
+    isTruncated && make('p.hint', handlerText('truncated')),
   );
 }
 

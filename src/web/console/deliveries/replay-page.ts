@@ -3,9 +3,9 @@ import type { ReplayResult } from '../../../webhooks/records/delivery-record-sch
 import { make } from '../../shared/dom.ts';
 import { durationText } from '../../shared/locale.ts';
 import { eventBadge } from '../event-kinds.ts';
-import { findHandlers, handlerName } from '../handler-names.ts';
+import { findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
-import { asCounted, askedReplay, sendText, startReplay } from '../replay-button.ts';
+import { asCounted, askedReplay, type ReplayRequest, replayButton, sendText, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, replayBadge, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -15,6 +15,9 @@ import { bodySource, countText } from '../values.ts';
 
 /** Pause between two requests for the progress of a running replay, in milliseconds. */
 const pauseMs = 700;
+
+/** The results so far are requested with each request of this number. */
+const resultsEvery = 4;
 
 /** Maximum number of results on the page. The API's reply contains the others. */
 const maxResults = 10_000;
@@ -28,33 +31,49 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const [first] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
   const request = askedReplay(id);
   const isDryRun = first.dry_run;
-  const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
+  const cancel = actionButton(handlerText('cancelReplay'), 'close', () => ask('DELETE', path));
   const sendNow = actionButton(
     sendText(first),
     'replay',
     () => startReplay({ ...asCounted(first), ...request, dry_run: false }),
     'primary',
   );
+  const again = replayButton(text('replayFailed'), () => onlyFailed(request));
   const status = make('div', { role: 'status' });
   const results = make('div.results');
   main.append(
     wayTo('deliveries'),
-    heading(text(isDryRun ? 'dryRun' : 'replay'), mayChange() && cancel, mayChange() && isDryRun && request !== undefined && sendNow),
+    heading(
+      text(isDryRun ? 'dryRun' : 'replay'),
+      mayChange() && cancel,
+      again,
+      mayChange() && isDryRun && request !== undefined && sendNow,
+    ),
     panel(text('progress'), status),
-    panel(text(isDryRun ? 'whatWouldBeSent' : 'results'), results),
+    panel(handlerText(isDryRun ? 'whatWouldBeSent' : 'results'), results),
   );
   const show = (replay: ReplayView) => {
     cancel.hidden = isOver(replay);
+    again?.toggleAttribute('hidden', isDryRun || !isOver(replay) || (replay.failed === 0 && replay.done === replay.total));
     sendNow.hidden = !isOver(replay) || replay.requests === 0;
     sendNow.lastChild?.replaceWith(sendText(replay));
     renew(status, [progressView(replay, isDryRun)]);
   };
   let replay = first;
+  let turn = 0;
   for (show(replay); !isOver(replay); show(replay)) {
+    // An opened list is not replaced while somebody reads it.
+    if (turn++ % resultsEvery === 0 && !results.querySelector('[open]')) await showResults(results, `${path}/results`, replay, signal);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     replay = await ask<ReplayView>('GET', path, { signal });
   }
   await showResults(results, `${path}/results`, replay, signal);
+}
+
+/** Returns the request for those events of a replay that still have to be sent. @param request of the replay, if this tab made it */
+function onlyFailed({ filter = {}, handlers }: ReplayRequest = {}): ReplayRequest {
+  const { since = [], until = [], id = [] } = filter;
+  return { failed: true, filter: { since, until, id }, ...(handlers && { handlers }) };
 }
 
 function isOver({ state }: ReplayView): boolean {
@@ -64,8 +83,9 @@ function isOver({ state }: ReplayView): boolean {
 function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
   const { done, total, delivered, failed, details, requests, handlers, seconds_left } = replay;
   const bar = make('progress', { max: Math.max(total ?? 0, 1), ariaLabel: text('progress') });
-  if (isOver(replay)) bar.value = bar.max;
-  else if (total !== null) bar.value = done;
+  if (total === 0) bar.value = bar.max;
+  else if (total !== null || isOver(replay)) bar.value = done;
+  if (isOver(replay) && replay.state !== 'done') bar.className = 'ended';
   return make(
     'div',
     bar,
@@ -73,7 +93,7 @@ function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
       [text('state'), replayBadge(replay)],
       [text('events'), countText(done, total)],
       [text('requests'), requests > 0 && `${numberText(requests)} (${text('toHandlers', { count: handlers })})`],
-      [text('timeLeft'), seconds_left !== null && !isOver(replay) && durationText(seconds_left)],
+      [handlerText('timeLeft'), seconds_left !== null && !isOver(replay) && durationText(seconds_left)],
       [text('outcome_delivered'), isDryRun ? undefined : numberText(delivered)],
       [text('outcome_failed'), isDryRun ? undefined : failed > 0 ? badge(numberText(failed), 'bad') : '0'],
       [text('reason'), details === '' ? undefined : datum(details)],
@@ -81,7 +101,7 @@ function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
   );
 }
 
-async function showResults(place: HTMLElement, path: string, { results_left_out }: ReplayView, signal: AbortSignal): Promise<void> {
+async function showResults(place: HTMLElement, path: string, replay: ReplayView, signal: AbortSignal): Promise<void> {
   let count = 0;
   const groups = new Map<string, ReplayResult[]>();
   for await (const result of lines<ReplayResult>(path, signal)) {
@@ -89,9 +109,12 @@ async function showResults(place: HTMLElement, path: string, { results_left_out 
     const kind = resultKind(result);
     groups.set(kind, [...(groups.get(kind) ?? []), result]);
   }
-  place.append(...[...groups.values()].map(groupView));
-  if (count === 0) place.append(make('p.nothing', text('noResults')));
-  else if (count > maxResults || results_left_out > 0) place.append(make('p.hint', text('moreResults', { path })));
+  const isCut = count > maxResults || replay.results_left_out > 0;
+  renew(place, [
+    ...[...groups.values()].map(groupView),
+    ...(count === 0 ? [make('p.nothing', text(isOver(replay) ? 'noResults' : 'loading'))] : []),
+    ...(count > 0 && isCut ? [make('p.hint', handlerText('moreResults', { path }))] : []),
+  ]);
 }
 
 /** Returns a key for grouping results that differ only in names, IDs and times. */
@@ -109,7 +132,7 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
   const [first, ...others] = results;
   if (!first) return make('div');
   const rest = make('div');
-  const more = make('details', make('summary', text('moreOfKind', { count: others.length })), rest);
+  const more = make('details', make('summary', handlerText('moreOfKind', { count: others.length })), rest);
   // Create the elements only when the list is opened, because there can be hundreds.
   more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map((result) => resultItem(result))));
   return make('section.group', resultItem(first, results), others.length > 0 && more);
@@ -152,8 +175,8 @@ function hint(words: readonly (string | number | undefined)[]): HTMLElement {
 }
 
 function comparison(differences: string[] | null): HTMLElement {
-  if (!differences) return badge(text('notSentBefore'));
-  return differences.length === 0 ? badge(text('sameAsThen'), 'good') : badge(text('wouldDiffer'), 'warn');
+  if (!differences) return badge(handlerText('notSentBefore'));
+  return differences.length === 0 ? badge(handlerText('sameAsThen'), 'good') : badge(handlerText('wouldDiffer'), 'warn');
 }
 
 function idBadges(events: readonly { id: string }[]): HTMLElement {
@@ -171,5 +194,5 @@ function diffSource(differences: readonly string[]): HTMLElement {
     const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : '';
     return make('span', { className: kind }, datum(line), '\n');
   });
-  return make('pre.source.diff', { tabIndex: 0, role: 'group', ariaLabel: text('wouldDiffer') }, ...marked);
+  return make('pre.source.diff', { tabIndex: 0, role: 'group', ariaLabel: handlerText('wouldDiffer') }, ...marked);
 }

@@ -1,13 +1,8 @@
 import type { TestedHandler } from '../../../console/api/schemas/deliveries.ts';
 import type { HandlerList, HandlerView, Overview } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
-import { partTexts } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
-import de from '../../texts/handlers/de.json' with { type: 'json' };
-import en from '../../texts/handlers/en.json' with { type: 'json' };
-import es from '../../texts/handlers/es.json' with { type: 'json' };
-import fr from '../../texts/handlers/fr.json' with { type: 'json' };
-import { findHandlers } from '../handler-names.ts';
+import { findHandlers, handlerText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
@@ -18,8 +13,6 @@ import { mayChange } from '../session.ts';
 import { ageInPhrase, clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
 import { byUrgency, handlerBadge, hourBars } from './last-hour.ts';
-
-const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 /** Shows the event handlers with their states and actions. */
 export async function showHandlers({ main, route, signal }: Stage): Promise<void> {
@@ -79,7 +72,7 @@ function reasonText({ reason, reason_code, reason_value }: HandlerView): string 
 function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
   const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
-  return make(kind, `${text('lastError')} `, ageInPhrase(last_error_time), colon, datum(last_error));
+  return make(kind, `${handlerText('lastError')} `, ageInPhrase(last_error_time), colon, datum(last_error));
 }
 
 function actions(handler: HandlerView, refresh: () => Promise<void>): HTMLElement[] {
