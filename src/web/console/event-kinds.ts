@@ -40,7 +40,7 @@ export function eventKind(id: string): Kind | undefined {
 
 const colours = { error: 'bad', warning: 'warn', success: 'good', information: 'calm' } as const;
 
-/** Returns the severity of an event whose outcome is in its data: a refused login of an administrator (20190), or a pause (20157). */
+/** Returns the severity of events whose kind does not decide it: refused logins of administrators (20190), and pauses (20157). */
 function severityInData(id: string, { outcome, reason }: EventData): keyof typeof colours | undefined {
   if (id === '20190' && outcome === 'refused') return 'warning';
   return id === '20157' && `${reason}`.startsWith('paused by ') ? 'information' : undefined;

@@ -135,7 +135,7 @@ export function cancelButton(): DialogButton {
 const namesInSight = 4;
 const charactersInSight = 100;
 
-/** Returns the first `count` items of a list. If there are more, another item tells their number. */
+/** Returns the first `count` items of a list. If there are more, a last item says how many more. */
 export function firstOf(items: readonly string[], count: number): string[] {
   return items.length > count ? [...items.slice(0, count), `… +${items.length - count}`] : [...items];
 }

@@ -32,7 +32,7 @@ export const eventQuery = z.object({
   status: text
     .optional()
     .describe(
-      `Outcomes of events, comma-separated: ${eventStatuses.join(', ')}. A refused login of an administrator is a failure; a pause is none.`,
+      `Outcomes of events, comma-separated: ${eventStatuses.join(', ')}. A refused login of an administrator is a failure; a pause is informational.`,
     ),
   group: text.optional().describe(`Groups of events, comma-separated: ${eventGroups.join(', ')}.`),
   account: texts.describe('Name or UUID of an account, or a name used in a login; repeatable.'),

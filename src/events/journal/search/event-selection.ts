@@ -50,7 +50,10 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   return text === undefined || text === '' || hasText(event, text);
 }
 
-/** Whether a selection includes the kind of an event. Without the data of the event, it says whether the selection may include it. */
+/**
+ * Whether a selection includes the kind and the outcome of an event. If the outcome is in the event's data, and `event` has no data, the
+ * outcome counts as included.
+ */
 export function isKindSelected(event: KindOfEvent, { id, exceptId, group, status }: EventSelection): boolean {
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
   if (exceptId?.includes(Number(event.id))) return false;
@@ -96,7 +99,10 @@ export function eventGroups({ id }: Pick<ServiceEvent, 'id'>): readonly EventGro
 
 type KindOfEvent = Pick<ServiceEvent, 'id'> & Partial<Pick<ServiceEvent, 'data'>>;
 
-/** The kinds of events whose outcome is in their data. The groups of the catalogue are the same for all events of a kind. */
+/**
+ * Finds the outcome in the data of an event, for the kinds whose events differ in their outcome. The catalogue cannot have these outcomes,
+ * because its groups are the same for all events of a kind.
+ */
 const outcomesInData: Readonly<Record<string, (data: ServiceEvent['data']) => EventGroup[]>> = {
   [eventIds.administratorLogin]: ({ outcome }) => (outcome === 'refused' ? ['failure'] : []),
   // An operator intended the pause, so it is no failure.
@@ -106,7 +112,7 @@ const outcomesInData: Readonly<Record<string, (data: ServiceEvent['data']) => Ev
 /** The IDs of events whose outcome is in their data. */
 export const idsWithOutcomeInData = Object.keys(outcomesInData);
 
-/** Returns the groups of an event that include its outcome. Without the data of the event, they include each outcome that it may have. */
+/** Returns the outcome of an event, with other groups. If the outcome is in the event's data, and `event` has no data: all outcomes. */
 export function eventOutcomes(event: KindOfEvent): readonly EventGroup[] {
   const known = outcomesInData[event.id];
   if (!known) return eventGroups(event);

@@ -64,7 +64,7 @@ function eventAccount(event: ListedDelivery['first_event']): HTMLElement {
   return event ? Object.assign(accountLink(event, new URLSearchParams()), { tabIndex: -1 }) : datum('');
 }
 
-/** Shows the first event, and how many others the request contained. The title has the numbers of all. */
+/** Shows the first event, and how many further events the request contained. The title of that number lists the IDs of all events. */
 function eventIds({ events, first_event }: DeliveryView & Partial<Pick<ListedDelivery, 'first_event'>>): HTMLElement {
   const [first, ...others] = events;
   if (!first) return datum('');

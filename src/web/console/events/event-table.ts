@@ -82,7 +82,7 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
           const href = hashFor('events', event.uuid, { at: eventTime(event) });
           const reason = eventReason(event);
           const whole = [event.message, reason].filter(Boolean).join(' ');
-          // A reason stands at the end of the message, where a single line would cut it.
+          // The reason or the details are at the end of the text. They would be cut off on a single line.
           const className = reason || event.data.details ? 'two-lines' : '';
           return make(
             'a.row-link',

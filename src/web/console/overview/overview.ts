@@ -158,7 +158,7 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
   );
 }
 
-// Only failures are listed, so a login of an administrator was refused.
+// Only failures are listed here. So if a login of an administrator is listed, it was refused.
 const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('time'), cell: errorTimes, className: 'narrow' },
   { title: text('event'), cell: ({ id }) => namedEvent(id, { outcome: 'refused' }), className: 'kind' },

@@ -33,7 +33,7 @@ export interface Upload {
   name: string;
   state: 'waiting' | 'running' | 'paused' | 'done' | 'held' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;
-  /** Number of bytes of `sentBytes` that the service already had. They do not count for the speed. */
+  /** Number of bytes of `sentBytes` that the service already had. The speed is calculated without them. */
   foundBytes: number;
   reason: string;
   remark: string;

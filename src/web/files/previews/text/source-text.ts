@@ -157,7 +157,7 @@ export function growingText(content: TextContent, first: string, readBytes: numb
     await fillCode(element, part, parts, signal);
     const isEnd = nextStep(source, shown, total !== undefined).end === shown && !mayRead();
     if (total !== undefined && isEnd) return { words: undefined, next: 0 };
-    // The part ends within a line, so the progress is told in bytes instead of lines.
+    // The part ends within a line, so the progress is shown in bytes instead of lines.
     if (!part.endsWith('\n')) {
       const doneBytes = Math.round((shown / source.length) * loaded);
       return { words: sharedText('running', { done: sizeText(doneBytes), total: sizeText(sizeBytes) }), next: isEnd ? 0 : undefined };
