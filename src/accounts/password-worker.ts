@@ -47,6 +47,6 @@ function isSameDigest(made: string, hash: string): boolean {
 }
 
 const task = workerData as VerificationTask;
-// The libraries reject an empty password. To take the same time, the thread hashes another text instead, and answers false.
+// The libraries reject an empty password. So that the answer takes the usual time, the thread hashes another text.
 const isEmpty = task.password.length === 0;
 void matches(isEmpty ? { ...task, password: Uint8Array.of(0) } : task).then((answer) => parentPort?.postMessage(answer && !isEmpty));

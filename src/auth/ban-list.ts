@@ -31,7 +31,7 @@ export function attemptSource(address: string, realm: GuessRealm | undefined): s
 /**
  * Whether an attempt names an account. Wrong tokens and wrong links name none, and must not count against each other.
  *
- * @param username the member of `LoginAttempt`
+ * @param username value of `LoginAttempt.username`
  */
 export function namesSomebody(username: string): boolean {
   return username !== '' && !username.endsWith('/');

@@ -72,7 +72,7 @@ export class Mounts {
   }
 
   /**
-   * The mounts for a part of the account's files. Each path keeps its place in the tree, like a virtual folder. No other file of the
+   * The mounts for a part of the account's files. Each of the paths has its place in the tree, like a virtual folder. No other file of the
    * account is reachable, not even through a symbolic link.
    */
   part(paths: readonly VirtualPath[]): Mounts {

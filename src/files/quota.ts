@@ -124,7 +124,7 @@ class FolderUsage {
   #changes = 0;
   /** Number of moves begun so far. A running count may miss files that are being moved. */
   #moves = 0;
-  /** Number of counts begun plus number of counts ended so far. */
+  /** Incremented at the beginning and at the end of each count. If it has changed since a claim, a count has run meanwhile. */
   #counts = 0;
   #counting: Promise<void> | undefined;
   /** The claims of running uploads and moves, by the number that each got from `#lastId`. */

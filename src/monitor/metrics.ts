@@ -198,7 +198,7 @@ export class Metrics {
     this.#metrics.sftpBytes.inc({ service: component.uuid, direction }, Number(data[bytes]) || 0);
   }
 
-  /** Counts an internal error. Errors in requests for the figures themselves are counted only here, because they have no event. */
+  /** Counts an internal error. The monitor calls this for errors in its own requests, because these errors have no event. */
   internalError(): void {
     this.#metrics.internalErrors.inc();
   }

@@ -71,7 +71,7 @@ export class GrantLogins {
   /**
    * Returns the account, narrowed for the holder of a grant; undefined if the grant is not valid.
    *
-   * @param address the client's address; undefined if it should not be checked
+   * @param address the client's address; undefined if the address should not be checked
    */
   narrowed(account: Account, name: GrantName, address?: string): Account | undefined {
     const id = name.token ?? name.link ?? '';

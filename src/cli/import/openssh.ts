@@ -149,7 +149,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
       part.flatMap(({ block }) => block.directives.filter((directive) => directive.keyword === keyword));
     const hit = of(mayApply, `deny${kind}`).find(({ args }) => isMatched(args, names) || (isUsers && hasHost(args)));
     if (hit) disable(draft, account, `${hit.name} refuses it`, 'Enable it if it may log in.', hit);
-    // A `Match` block for certain addresses must also allow the account.
+    // Each part must allow the account: the blocks that always apply, taken together, and each `Match` block for certain addresses.
     const parts = [
       mayApply.filter(({ applies }) => applies === 'always'),
       ...mayApply.filter(({ applies }) => applies === 'sometimes').map((one) => [one]),

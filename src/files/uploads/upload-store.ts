@@ -64,7 +64,7 @@ export interface UploadCompletion {
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`; undefined without these events. `cancelled` removes the record immediately. */
+  /** Reason in event `unfinishedUploadEnded` or `heldUploadEnded`; undefined if neither is emitted. `cancelled` also removes the record. */
   readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
   /** Whether the client knows the URL of the upload. If it does not, no outcome is kept. */
   readonly isTold: boolean;

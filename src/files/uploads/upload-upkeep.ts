@@ -17,7 +17,7 @@ const periodMs = 10_000;
 
 interface UpkeepDependencies {
   files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
-  /** The held uploads, if `files` has other uploads. */
+  /** The store of held uploads; undefined if `files.uploads` is this store. */
   held?: UploadStore;
   /** Whether an event is in the journal. @param sinceMs the event is not older than this, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;

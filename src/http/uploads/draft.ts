@@ -189,7 +189,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** If a request cannot continue an upload, ends the upload or only gives up its hold, and returns the reply. Otherwise returns undefined. */
+/** If a request cannot continue an upload, ends the upload or releases the hold on it, and returns the reply; otherwise undefined. */
 async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes: number, isComplete: boolean): Promise<Reply | undefined> {
   const { record } = upload;
   const released = (reply: Reply) => {
