@@ -58,7 +58,7 @@ export type MakeRoom = (missingBytes: number) => Promise<boolean>;
 
 /** The room that an upload claims. */
 interface Claim {
-  /** Bytes that are on disk already and do not count as growth: the file that the upload replaces, and the content of earlier requests. */
+  /** Bytes that are on disk already, and so are not growth: the file that the upload replaces, and the content of earlier requests. */
   replacedBytes: number;
   /** Size of the whole upload, as far as it is known or written. */
   bytes: number;

@@ -1,7 +1,7 @@
 import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 
-/** A folder that gives the paths of its members. */
+/** A folder, with a function that returns the path of a member. */
 interface Folder {
   member(name: string): string;
 }

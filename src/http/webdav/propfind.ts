@@ -133,7 +133,7 @@ type Writer = (entry: Entry, sources: PropertySources) => string;
 
 /**
  * Handles PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind). It streams the 207 reply in blocks, in the order of `openListing`, so
- * memory use does not grow with the folder. A folder's URL without the final slash is not redirected, but answered with `Content-Location`.
+ * memory use does not grow with the folder. A folder's URL without the final slash gets the same reply, with `Content-Location`.
  */
 export async function propfind(exchange: Exchange): Promise<Response> {
   const { path, target, files } = exchange;
