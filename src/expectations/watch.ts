@@ -294,8 +294,9 @@ export class ExpectationWatch {
 }
 
 /**
- * Whether a new state is reported. Retention may have removed the events of files and excuses. So `missing` is never reported after another
- * state, and after `met`, `late` or `excused`, `malformed` is reported only if too many files have arrived.
+ * Whether a new state is reported. Retention may have removed the events of files and excuses, and then the new state is wrong. So
+ * `missing` is never reported after another state, and after `met`, `late` or `excused`, `malformed` is reported only if too many files
+ * have arrived.
  */
 function isNews(before: number | undefined, next: number, hasTooMany: boolean): boolean {
   if (before === undefined) return true;

@@ -21,8 +21,8 @@ function currentValue(): string {
 }
 
 /**
- * Marks the required fields. A value requires its name. Values with `data-needed` are required if the folder requires metadata, or if any
- * value is given.
+ * Marks the required fields. A name is required if its value is required or given. Values with `data-needed` are required if the folder
+ * requires metadata, or if any value is given.
  */
 function updateRequired(): void {
   const values = inputs('metadata-value');

@@ -14,7 +14,7 @@ interface Space {
 /** The PROPFIND body that asks for the quota (RFC 4331). */
 const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
 
-/** The used part of the quota above which the page warns. */
+/** Fraction of the quota. If more of the quota is used, the page shows a warning. */
 const nearlyFull = 0.9;
 
 /** Asks the service for the quota of the account. @returns undefined if the service does not report it */

@@ -123,7 +123,7 @@ export class Forwarding implements Sender {
   /**
    * Opens the file of an event. A replay also looks for the file at the path to which an earlier delivery moved it.
    *
-   * @returns undefined if, in the background, the file is gone because it was sent before
+   * @returns undefined if the delivery is made in the background, and the file is gone after an earlier delivery sent it
    * @throws ServiceError `not-found` if the file is gone in any other case
    */
   async #open(

@@ -112,7 +112,10 @@ const outcomesInData: Readonly<Record<string, (data: ServiceEvent['data']) => Ev
 /** The IDs of events whose outcome is in their data. */
 export const idsWithOutcomeInData = Object.keys(outcomesInData);
 
-/** Returns the outcome of an event, with other groups. If the outcome is in the event's data, and `event` has no data: all outcomes. */
+/**
+ * Returns the groups of an event, which include its outcome. If the outcome is in the event's data, returns only the outcome, or all
+ * possible outcomes if `event` has no data.
+ */
 export function eventOutcomes(event: KindOfEvent): readonly EventGroup[] {
   const known = outcomesInData[event.id];
   if (!known) return eventGroups(event);

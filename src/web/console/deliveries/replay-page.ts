@@ -16,7 +16,7 @@ import { bodySource, countText } from '../values.ts';
 /** Pause between two requests for the progress of a running replay, in milliseconds. */
 const pauseMs = 700;
 
-/** The results so far are requested with each request of this number. */
+/** After this number of requests for the progress, the results so far are requested again. */
 const resultsEvery = 4;
 
 /** Maximum number of results on the page. The API's reply contains the others. */

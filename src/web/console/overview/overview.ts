@@ -336,7 +336,7 @@ function models(intervalSeconds: number): ChartModel[] {
       format: per('perSecond'),
       series: [
         { title: text('answered'), value: rate('requests'), kind: 'first' },
-        // Events of failures have other causes than requests, too, so there can be more of them than requests.
+        // Not only requests cause events of failures, so there can be more of these events than requests.
         { title: text('failureEvents'), value: rate('failures'), kind: 'bad' },
       ],
     },

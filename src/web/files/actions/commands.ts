@@ -78,7 +78,7 @@ export type TransferKind = 'move' | 'copy';
 const maxTargets = 10_000;
 const maxCharacters = 250_000;
 
-/** Length that a command for a single member is assumed to have besides the names. */
+/** Assumed length of a command for a single member, without the names. */
 const ownCommandCharacters = 300;
 
 /** Maximum number of failures that a message names. */
