@@ -177,7 +177,7 @@ addEventListener(
   'hashchange',
   ({ oldURL }) => void (loginToken(location.hash) === undefined ? show(new URL(oldURL, location.href).hash) : start()),
 );
-// The browser would scroll before the rows are loaded. So each entry of the history has its scroll position as its state.
+// The browser would scroll before the rows are loaded. So this script scrolls, to the position that each entry of the history has as state.
 history.scrollRestoration = 'manual';
 let scrolling = 0;
 addEventListener('scroll', () => {

@@ -56,7 +56,7 @@ export function returnTo(main: HTMLElement, top: number, from: string | undefine
     const link = [...main.querySelectorAll('a')].find(({ hash }) => hash === from);
     if (!link) return;
     const { top: above, bottom } = link.getBoundingClientRect();
-    // While a row was open, live events can have moved it.
+    // While the page of the followed link was open, live events may have moved the row of the link.
     if (above < 0 || bottom > innerHeight) link.scrollIntoView({ block: 'center' });
     if (document.activeElement === main) link.focus({ preventScroll: true });
     if (document.documentElement.scrollHeight - innerHeight >= top) stop();
