@@ -224,7 +224,7 @@ browserTest(
     await page.route('**/api/live', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' }));
     await signIn(page, console.url, '#overview');
     await page.getByRole('link', { name: '"Bills 2026-11-29T02:00:00+09:00" that were due at 28 Nov 2026, 17:00 are missing' }).waitFor();
-    await page.getByRole('link', { name: '2 expectations with missing files' }).click();
+    await page.getByRole('link', { name: '2 due files missing' }).click();
     await page.getByRole('heading', { level: 1, name: 'Due files' }).waitFor();
     await until('the row of the expectation is shown', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);
   },

@@ -31,9 +31,9 @@ export function messageDatum(message: string, ...due: unknown[]): HTMLElement {
 
 /**
  * @param form `due`: date and time, without seconds if they are 0; `dueClock`: the same without the date; `age` and `ageInPhrase`: how long
- *   ago; by default date and time to the second
+ *   ago; `inPhrase` and by default: date and time to the second
  */
-function timeIn(iso: string | undefined | null, form?: 'due' | 'dueClock' | 'age' | 'ageInPhrase'): HTMLElement {
+function timeIn(iso: string | undefined | null, form?: 'due' | 'dueClock' | 'age' | 'ageInPhrase' | 'inPhrase'): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
   const element = make('time', { dateTime: time.toISOString(), title: wholeTime(time.getTime()) });
@@ -45,6 +45,11 @@ function timeIn(iso: string | undefined | null, form?: 'due' | 'dueClock' | 'age
 /** Shows a time from the API to the second, in the reader's time zone. */
 export function timeElement(iso: string | undefined | null): HTMLElement {
   return timeIn(iso);
+}
+
+/** Like `timeElement`, but for a time within a phrase, which does not begin with a capital letter. */
+export function timeInPhrase(iso: string): HTMLElement {
+  return timeIn(iso, 'inPhrase');
 }
 
 /** Shows a due time, without seconds if they are 0. @param isClock whether only the time of day is shown */
@@ -69,7 +74,7 @@ function fillTime(element: HTMLTimeElement): void {
     element.textContent = agoText(timeMs, form === 'ageInPhrase');
     return;
   }
-  const [day, clock] = exactTime(timeMs, form?.startsWith('due'));
+  const [day, clock] = exactTime(timeMs, form?.startsWith('due'), form === 'inPhrase');
   if (form === 'dueClock') {
     element.textContent = clock;
     return;

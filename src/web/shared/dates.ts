@@ -33,14 +33,13 @@ const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
 /**
  * Describes a time to the second. Today and yesterday are words, as in lists of files.
  * @param isShort whether seconds are omitted if they are 0
+ * @param isInPhrase whether the day does not begin with a capital letter
  * @returns the day, and the time of day
  */
-export function exactTime(timeMs: number, isShort = false): [day: string, time: string] {
-  const days = dayNumber(Date.now()) - dayNumber(timeMs);
-  return [
-    days === 0 || days === 1 ? capitalised(relative.format(-days, 'day')) : date.format(timeMs),
-    (isShort && timeMs % minuteMs === 0 ? time : clock).format(timeMs),
-  ];
+export function exactTime(timeMs: number, isShort = false, isInPhrase = false): [day: string, time: string] {
+  const days = dayNumber(timeMs) - dayNumber(Date.now());
+  const day = (isInPhrase && days === 1) || days === 0 || days === -1 ? relative.format(days, 'day') : date.format(timeMs);
+  return [isInPhrase ? day : capitalised(day), (isShort && timeMs % minuteMs === 0 ? time : clock).format(timeMs)];
 }
 
 /** Whether a time is today in the reader's time zone. */
@@ -76,7 +75,10 @@ function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string]
 
 /** Describes a time as lists of files do: minutes ago, a time of today or yesterday, days ago, or a date. */
 export function agoText(timeMs: number, isInPhrase = false): string {
-  const [shown] = timeWords(timeMs, Date.now());
+  const nowMs = Date.now();
+  // In a phrase, the time of a few seconds ago is not "now", because "Last error now" says something else.
+  if (isInPhrase && timeMs <= nowMs && nowMs - timeMs < minuteMs) return relative.format(-Math.ceil((nowMs - timeMs + 1) / 1000), 'second');
+  const [shown] = timeWords(timeMs, nowMs);
   return isInPhrase ? shown : capitalised(shown);
 }
 

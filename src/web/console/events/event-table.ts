@@ -82,11 +82,9 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
           const href = hashFor('events', event.uuid, { at: eventTime(event) });
           const reason = eventReason(event);
           const whole = [event.message, reason].filter(Boolean).join(' ');
-          // The reason or the details are at the end of the text. They would be cut off on a single line.
-          const className = reason || event.data.details ? 'two-lines' : '';
           return make(
             'a.row-link',
-            { href, title: clear(whole), className: `row-link ${className}` },
+            { href, title: clear(whole), className: 'row-link two-lines' },
             messageDatum(whole, event.data.due, event.data.grace_ends),
           );
         },

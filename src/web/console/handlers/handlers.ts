@@ -10,7 +10,7 @@ import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, incompleteLine, type Stage, scrollToShown } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { ageInPhrase, clear, datum, numberText, timeElement } from '../shown.ts';
+import { ageInPhrase, clear, datum, numberText, timeInPhrase } from '../shown.ts';
 import { renew } from '../table.ts';
 import { byUrgency, handlerBadge, hourBars } from './last-hour.ts';
 
@@ -143,7 +143,7 @@ function suspension({ uuid }: HandlerView, { url, until }: { url: string; until:
     'p.suspension',
     badge(handlerText('suspended'), 'warn'),
     datum(url, 'code'),
-    make('span.hint', `${text('until')} `, timeElement(until)),
+    make('span.hint', `${text('until')} `, timeInPhrase(until)),
     mayChange() && lift,
   );
 }

@@ -22,7 +22,7 @@ export function byUrgency(handlers: readonly HandlerView[]): HandlerView[] {
 export function handlerBadge(handler: HandlerView): HTMLElement {
   if (handler.state !== 'running' || !handler.is_failing) return stateBadge(handler.state);
   const { delivered, failed } = countHour(handler);
-  return badge(text('handlerFails', { failed: numberText(failed), total: numberText(delivered + failed) }), 'warn');
+  return badge(text('handlerFails', { failed: numberText(failed), total: numberText(delivered + failed) }), 'bad');
 }
 
 /** Draws the deliveries of the last hour as bars, with failed ones at the top; undefined if there are none. */

@@ -126,7 +126,7 @@ const methodColumns: Column<MethodView>[] = [
 const handlerColumns: Column<HandlerView>[] = [
   { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers', '', { show: uuid }) }, datum(name || uuid)) },
   { title: text('state'), cell: handlerBadge },
-  { title: text('lastHour'), cell: (handler) => hourBars(handler) ?? '–' },
+  { title: text('lastHour'), cell: (handler) => hourBars(handler) ?? '–', className: 'hour' },
   { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
   { title: text('oldest'), cell: ({ oldest_waiting_seconds }) => ageText(oldest_waiting_seconds), className: 'number' },
   { title: text('rate'), cell: ({ rate_per_minute }) => rateText(rate_per_minute), className: 'number' },
