@@ -33,7 +33,8 @@ import { type Durability, renameMember, syncOpenedFolder } from './folder-sync.t
 import { closeFile, freeInBackground } from './freeing.ts';
 import { freeName, NameIsTaken, type NameRules, nameTaken, renameToFree } from './new-names.ts';
 import { folderMoved, lstatOrUndefined, type WriteTarget } from './opened.ts';
-import { type Finished, type FinishOptions, type KeptContent, keepOwnerAndMode, type RandomWriter, unrecorded } from './random-writer.ts';
+import type { Finished, FinishOptions, KeptContent, Put, RandomWriter } from './random-writer.ts';
+import { keepOwnerAndMode, unrecorded } from './random-writer.ts';
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
 
@@ -146,7 +147,8 @@ export class FileWriter implements RandomWriter {
 
   /** Writes chunks at a position with one gathered write. If the kernel wrote less, writes the rest in the same way. */
   async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
-    let [rest, at] = [[...chunks], position];
+    let rest = [...chunks];
+    let at = position;
     const isSmall = position + totalBytes(rest) <= atOnceBytes;
     try {
       while (rest.length > 0) {
@@ -233,8 +235,8 @@ export class FileWriter implements RandomWriter {
       });
       const leave = options.gate && (await options.gate(this.#hidden(options.reservation)));
       await options.requireUnlocked();
-      const { retainDays: days } = options.rules;
-      if (days > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), days);
+      const { retainDays } = options.rules;
+      if (retainDays > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), retainDays);
       let put: Put | undefined;
       for (let name = wanted; !put; ) {
         const entry = toEntry(name, fstatSync(this.fd));
@@ -389,12 +391,4 @@ export class FileWriter implements RandomWriter {
     this.#target.parent.close();
     return closeFile(this.fd, this.sizeBytes);
   }
-}
-
-/** The outcome of a rename. */
-interface Put {
-  entry: Entry;
-  freed: Promise<void> | undefined;
-  isReplacement: boolean;
-  kept: KeptReplaced | undefined;
 }

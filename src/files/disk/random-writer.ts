@@ -3,7 +3,7 @@ import { systemErrorCode } from '../../lib/errors.ts';
 import type { Entry } from '../entry.ts';
 import type { Gate } from '../inspections/holding.ts';
 import type { QuotaReservation } from '../quota.ts';
-import type { Keep } from '../trash/trash.ts';
+import type { Keep, KeptReplaced } from '../trash/trash.ts';
 import type { Durability } from './folder-sync.ts';
 import type { NameRules } from './new-names.ts';
 
@@ -39,6 +39,14 @@ export interface Finished {
   trashed?: true | undefined;
   /** The numbered name that the file got because the wanted name was taken. */
   numberedName?: string | undefined;
+}
+
+/** The outcome of a rename. */
+export interface Put {
+  entry: Entry;
+  freed: Promise<void> | undefined;
+  isReplacement: boolean;
+  kept: KeptReplaced | undefined;
 }
 
 /** Writes pieces of a file in any order. The caller ends the writer with `finish` or `discard`. */
