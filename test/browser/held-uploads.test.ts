@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { browserTest, openFolder } from '../support/browser.ts';
-import { inspecting } from '../support/inspecting.ts';
+import { heldOf, inspecting } from '../support/inspecting.ts';
 import { until } from '../support/receiver.ts';
 
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
@@ -27,3 +27,21 @@ browserTest(
     await page.getByLabel('Select slow.txt').waitFor();
   },
 );
+
+browserTest('an upload whose inspection is late is “being checked” until the verdict, and then done or failed', async (t) => {
+  const server = await inspecting(t, { answer_within: 1 });
+  const page = await openFolder(t, server, { expectedErrors: /404/ }, '/home/d/');
+  const line = (name: string) => page.locator('.queue li', { hasText: name });
+  for (const [name, status, result] of [
+    ['good.txt', 204, 'done'],
+    ['refused.txt', 422, 'failed: it was refused or withdrawn'],
+  ] as const) {
+    await page.locator('#tools input[type=file]').first().setInputFiles([file(name, 'wait')]);
+    await until('the upload is held', async () => (await heldOf(server)).length === 1);
+    await line(name).getByText('being checked', { exact: true }).waitFor();
+    assert.equal(await line(name).getByRole('link').count(), 0, 'nobody has to review it yet');
+    server.inspector.answerWaiting(status);
+    await line(name).getByText(result).waitFor();
+  }
+  await page.locator('#list').getByRole('link', { name: 'good.txt' }).waitFor();
+});

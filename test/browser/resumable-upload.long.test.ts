@@ -237,6 +237,6 @@ browserTest('a refusal by the service is shown before content is sent', async (t
   const setting = await openUploadPage(t, /409|413/, { group: { file_write_size: 9_000_000 } });
   const { server, proxy, page } = setting;
   await choose(page, largeFile(server, 'large.bin').path);
-  await lineOf(page, 'large.bin', 'failed').getByText('A file must not be larger than 9000000 bytes.').waitFor();
+  await lineOf(page, 'large.bin', 'failed').getByText('larger than 9 MB, the largest size that is allowed here').waitFor();
   assert.deepEqual(proxy.offsets, []);
 });

@@ -119,6 +119,20 @@ browserTest('a running upload can be cancelled, leaves nothing behind and can be
   assert.equal(readFileSync(join(server.home, 'big.bin')).length, 2_000_000);
 });
 
+browserTest('a file above file_write_size fails with the limit, in the language of the page, and is not sent', async (t) => {
+  const server = await startServer(t, { group: { file_write_size: 1_500_000 } });
+  for (const [locale, reason] of [
+    ['en-GB', 'failed: larger than 1.5 MB, the largest size that is allowed here'],
+    ['de-DE', 'fehlgeschlagen: größer als 1,5 MB; größere Dateien sind hier nicht erlaubt'],
+  ] as const) {
+    const page = await openFolder(t, server, { locale });
+    await choose(page, [file('large.bin', 'x'.repeat(1_500_001)), file(`${locale}.bin`, 'x'.repeat(1_500_000))]);
+    await page.locator('.queue li.failed').getByText(reason).waitFor();
+    await page.locator('.queue li.done', { hasText: `${locale}.bin` }).waitFor();
+  }
+  assert.equal((await server.events()).filter(({ id }) => id === '40022').length, 0);
+});
+
 browserTest('if the session has ended, an upload asks for the password in the page, and continues', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /401|ERR_/ });

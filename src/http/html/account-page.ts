@@ -9,7 +9,7 @@ import { readSmallForm } from '../request/request-body.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { takeFlash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
-import { column, linksData, nextDirection } from './pages/listing/listing-page.ts';
+import { column, limitsData, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -31,7 +31,7 @@ interface AccountPage {
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content, share }: AccountPage, status = 200): Reply {
   const { language } = context;
   const { flash, clearLine } = takeFlash(exchange, language);
-  const body = html`<main id="main" data-may=""${linksData({ share })}>
+  const body = html`<main id="main" data-may=""${limitsData({ share })}>
 <nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
 <li><a href="${url}" aria-current="page">${title}</a></li></ol></nav>
 <h1 class="hidden">${title}</h1>

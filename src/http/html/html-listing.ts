@@ -17,7 +17,7 @@ import { keptForYear, readView, takeFlash } from './page-cookies.ts';
 import { makePageContext } from './page-replies.ts';
 import { layout } from './pages/layout.ts';
 import { defaultOrder, type FolderModel, type ListingModel } from './pages/listing/listing-model.ts';
-import { folderHead, linksData, listingPage, rightNames } from './pages/listing/listing-page.ts';
+import { folderHead, limitsData, listingPage, rightNames } from './pages/listing/listing-page.ts';
 import { listingLines } from './pages/listing/listing-rows.ts';
 import { memberActions, searchForm, tools } from './pages/listing/listing-tools.ts';
 import { type PageContext, pageHeaders } from './pages/page.ts';
@@ -54,6 +54,7 @@ function folderModel({ path, files, service }: Exchange, flash: FolderModel['fla
     mayWrite: files.may(path, 'createFile'),
     mayReplace: files.may(path, 'overwriteFile'),
     onNameTaken: files.account.onNameTaken,
+    largestFileBytes: files.account.fileWriteSizeBytes || undefined,
     retainDays: files.account.retainDays,
     mayCreateFolder: files.may(path, 'createFolder'),
     metadata: service.options.metadata_fields,
@@ -64,7 +65,7 @@ function folderModel({ path, files, service }: Exchange, flash: FolderModel['fla
 /** Renders the page of a folder for an account that may upload files, but may not list the folder. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
-  const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}${context.account?.isInspected && ' inspected'}" data-taken="${model.onNameTaken}">
+  const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}${context.account?.isInspected && ' inspected'}" data-taken="${model.onNameTaken}"${limitsData(model)}>
 ${folderHead(context, model)}
 <div id="members" tabindex="-1">
 ${tools(context, model)}
@@ -173,7 +174,7 @@ export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Pr
   const columns = (['name', 'size', 'modified', 'inFolder'] as const).map(
     (name) => html`<th role="columnheader" data-sort="${name}">${language.text(name)}</th>`,
   );
-  const body = html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}"${linksData(model)}>
+  const body = html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}"${limitsData(model)}>
 ${folderHead(context, model)}
 ${tools(context, model, searchForm(context, path, asked))}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data" autocomplete="off">

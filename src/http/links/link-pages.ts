@@ -59,7 +59,7 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
     metadata: exchange.service.options.metadata_fields,
     flash: undefined,
   } as const;
-  const body = html`<main id="main" data-may="write${!signedIn(exchange).account.inspections.isEmpty && ' inspected'}" data-taken="number">
+  const body = html`<main id="main" data-may="write${!signedIn(exchange).account.inspections.isEmpty && ' inspected'}" data-taken="number" data-largest="${signedIn(exchange).account.fileWriteSizeBytes}">
 <h1>${language.text('sendTo', { name })}</h1>
 ${aboutLink(context, visit)}
 <div id="notices" aria-live="polite"></div>

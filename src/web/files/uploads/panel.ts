@@ -4,6 +4,7 @@ import { durationText, sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import type { UploadQueue } from './queue.ts';
+import { hasAccount, heldPage } from './requests.ts';
 import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
 import { type UploadTextName, uploadText } from './upload-text.ts';
 
@@ -33,10 +34,6 @@ interface Line {
   end: HTMLButtonElement;
   shownState: Upload['state'] | undefined;
 }
-
-/** The page with the account's uploads that wait for review. Visitors who came through a shared link cannot use it. */
-const heldPage = '/home/__svc__/held/';
-const hasAccount = () => location.pathname.startsWith('/home/');
 
 /** Screens on which the panel is folded at first. */
 const smallScreen = matchMedia('(max-width: 40rem)');
@@ -160,7 +157,8 @@ export function uploadPanel(queue: () => UploadQueue) {
     line.progress.hidden = upload.state !== 'running' && upload.state !== 'paused';
     line.progress.value = upload.file.size === 0 ? 0 : upload.sentBytes / upload.file.size;
     line.state.replaceChildren([stateText(upload), upload.remark].filter((part) => part !== '').join(' · '));
-    if (upload.state === 'held' && hasAccount()) line.state.replaceChildren(make('a', { href: heldPage }, uploadText('held')));
+    if (upload.state === 'held' && !upload.isChecking && hasAccount())
+      line.state.replaceChildren(make('a', { href: heldPage }, uploadText('held')));
     if (line.shownState === upload.state) return line.element;
     line.shownState = upload.state;
     line.element.className = upload.state;
@@ -214,5 +212,6 @@ function stateText(upload: Upload): string {
   if (state === 'running' && !isReconnecting && sentBytes === file.size && may('inspected')) return `${soFar} · ${uploadText('checking')}`;
   if (state === 'running') return isReconnecting ? `${soFar} · ${uploadText('reconnecting')}` : soFar;
   if (state === 'paused') return sentBytes > 0 ? `${soFar} · ${uploadText('paused')}` : uploadText('paused');
+  if (state === 'held' && upload.isChecking) return uploadText('checking');
   return state === 'failed' ? uploadText('failed', { reason }) : uploadText(state);
 }

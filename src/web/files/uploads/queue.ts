@@ -1,3 +1,4 @@
+import { byId } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
@@ -6,8 +7,8 @@ import { signInAgain } from '../sign-in.ts';
 import { askSpace } from '../space.ts';
 import { forgetAnswer, resolveConflict } from './conflict.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
-import { type Refused, tryRequest, uploadUrl } from './requests.ts';
-import { sendFile } from './resumable-sending.ts';
+import { pauseAfter, type Refused, tryRequest, uploadUrl } from './requests.ts';
+import { isSame, sendFile } from './resumable-sending.ts';
 import { isOver, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
@@ -69,7 +70,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     if (upload.state !== 'running') return;
     if (problem !== undefined) return fail(upload, { reason: problem });
     while (upload.state === 'running') {
-      const lack = await lackOfRoom(upload);
+      const lack = excessOf(upload) ?? (await lackOfRoom(upload));
       if (upload.state !== 'running') return;
       if (lack !== undefined) return fail(upload, { reason: lack, isFinal: true });
       const sent = await sendFile(upload, onChange);
@@ -77,12 +78,25 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
       if (sent === 'done') {
         upload.state = 'done';
         onDone(upload);
-      } else if (sent === 'held') upload.state = 'held';
-      else if (sent === 'stopped') upload.state = 'cancelled';
+      } else if (sent === 'held') {
+        await askVerdict(upload);
+        if (upload.isChecking) void followVerdict(upload);
+      } else if (sent === 'stopped') upload.state = 'cancelled';
       else if (sent === 'conflict') await resolveConflict(upload);
       else if (sent === 'signed-out') await signIn(upload);
       else fail(upload, sent);
     }
+  };
+
+  // The next files are sent while the inspection of this one goes on.
+  const followVerdict = async (upload: Upload) => {
+    for (let asked = 0; upload.isChecking; asked++) {
+      await pauseAfter(asked, new AbortController().signal);
+      await askVerdict(upload);
+    }
+    if (upload.state === 'done') onDone(upload);
+    ended.push(upload);
+    changed();
   };
 
   // Called when the session has ended. All uploads wait until the user has signed in.
@@ -161,6 +175,27 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
 
 function fail(upload: Upload, { reason, isFinal = false }: Refused): void {
   Object.assign(upload, { state: 'failed', reason, isRefused: isFinal });
+}
+
+/** Asks whether a held file is still being inspected, and what became of it (docs/spec/inspections.md#held-uploads). */
+async function askVerdict(upload: Upload): Promise<void> {
+  const reply = upload.heldAt === undefined ? undefined : await tryRequest('GET', upload.heldAt);
+  if (reply?.ok) upload.isChecking = ((await reply.json()) as { state: string }).state === 'inspecting';
+  upload.state = 'held';
+  if (reply?.status !== 404) return;
+  upload.isChecking = false;
+  const present = await tryRequest('HEAD', uploadUrl(upload));
+  if (present?.ok && isSame(present, upload.file)) upload.state = 'done';
+  else if (present?.ok || present?.status === 404) fail(upload, { reason: uploadText('notAccepted'), isFinal: true });
+}
+
+/**
+ * Returns why a file is too large for the account, as a message. The service would refuse it only after its first bytes.
+ * @returns undefined if the file is small enough, or if the page does not know the limit
+ */
+function excessOf({ file }: Upload): string | undefined {
+  const largestBytes = Number(byId('main').dataset.largest) || Number.POSITIVE_INFINITY;
+  return file.size > largestBytes ? uploadText('fileTooLarge', { size: sizeText(largestBytes) }) : undefined;
 }
 
 /** Number of bytes of the quota that are left for uploads; undefined if the service must be asked. */

@@ -39,6 +39,10 @@ export interface Refused {
  */
 export type Sent = 'done' | 'held' | 'conflict' | 'signed-out' | 'stopped' | Refused;
 
+/** The page with the account's uploads that wait for review. Visitors who came through a shared link cannot use it. */
+export const heldPage = '/home/__svc__/held/';
+export const hasAccount = () => location.pathname.startsWith('/home/');
+
 /** Statuses of a busy service, or of a proxy that cannot reach the service. A retry can help. */
 export const passing: readonly number[] = [408, 502, 503, 504];
 

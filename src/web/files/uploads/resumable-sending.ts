@@ -1,6 +1,17 @@
 import { text } from '../language.ts';
 import { claim, discardUpload, keepUpload, letGo } from './kept-uploads.ts';
-import { fileHeaders, passing, pauseAfter, readRefusal, type Sent, sendContent, tryRequest, uploadUrl } from './requests.ts';
+import {
+  fileHeaders,
+  hasAccount,
+  heldPage,
+  passing,
+  pauseAfter,
+  readRefusal,
+  type Sent,
+  sendContent,
+  tryRequest,
+  uploadUrl,
+} from './requests.ts';
 import { isReadable, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
@@ -35,7 +46,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
     if (request && !passing.includes(request.status)) {
       const { status } = request;
       upload.eventId = readEventId(request);
-      if (status === 202) return 'held';
+      if (status === 202) return heldBy(upload, request.getResponseHeader('location'));
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
@@ -56,8 +67,14 @@ function readEventId(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }
 
+/** Notes where to ask for the verdict. Links of visitors have no such place. */
+function heldBy(upload: Upload, url: string | null): 'held' {
+  upload.heldAt = url?.startsWith(heldPage) && hasAccount() ? url : undefined;
+  return 'held';
+}
+
 /** Returns whether the service already stores the sent file. In that case only the reply was lost. */
-function isSame({ headers }: Response, { size, lastModified }: File): boolean {
+export function isSame({ headers }: Response, { size, lastModified }: File): boolean {
   const modifiedMs = Date.parse(headers.get('last-modified') ?? '');
   return Number(headers.get('content-length')) === size && modifiedMs === Math.floor(lastModified / 1000) * 1000;
 }
@@ -135,7 +152,8 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     noteLimit(reply);
     upload.eventId = reply.headers.get('event-id') ?? undefined;
     if (reply.headers.get('upload-complete') !== '?1') return Number(reply.headers.get('upload-offset'));
-    return reply.headers.has('held') ? 'held' : 'done';
+    const held = reply.headers.get('held');
+    return held === null ? 'done' : heldBy(upload, `${heldPage}${held}`);
   };
 
   const append = async (location: string, from: number): Promise<Step> => {
@@ -163,7 +181,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     const told = request.getResponseHeader('upload-offset');
     upload.eventId = readEventId(request);
     if (isOver && status === 201) return 'done';
-    if (isOver && status === 202) return 'held';
+    if (isOver && status === 202) return heldBy(upload, request.getResponseHeader('location'));
     if (!isOver && told !== null && (status === 204 || status === 409)) return Number(told);
     if (passing.includes(status)) return 'lost';
     if (status === 404) return 'gone';

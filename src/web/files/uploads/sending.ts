@@ -91,7 +91,7 @@ function resultMessage(uploads: readonly Upload[]): string | undefined {
   const failed = uploads.filter((upload) => upload.state === 'failed').length;
   const done = uploads.filter((upload) => upload.state === 'done').length;
   if (failed > 0) return uploadText('someFailed', { count: failed });
-  const held = uploads.filter((upload) => upload.state === 'held').length;
+  const held = uploads.filter((upload) => upload.state === 'held' && !upload.isChecking).length;
   if (held > 0) return uploadText('someHeld', { count: held });
   return done > 0 ? uploadText('allDone', { count: done }) : undefined;
 }

@@ -47,6 +47,10 @@ export interface Upload {
   location: string | undefined;
   /** ID of the event that records the arrival of the file. The page of a shared link needs it for the receipt. */
   eventId: string | undefined;
+  /** URL at which the service says whether a held file is still being inspected; undefined for visitors of links. */
+  heldAt: string | undefined;
+  /** Whether the file is held only because its inspection takes long. */
+  isChecking: boolean;
   /** Aborts the running request. */
   stop: (() => void) | undefined;
 }
@@ -68,6 +72,8 @@ export function newUpload(file: File, home: string, folder: string, onConflict: 
     onConflict,
     location: undefined,
     eventId: undefined,
+    heldAt: undefined,
+    isChecking: false,
     stop: undefined,
   };
 }

@@ -41,9 +41,9 @@ export interface FolderModel {
   /** Whether the client may learn which members exist. */
   mayLook: boolean;
   mayWrite: boolean;
-  /** Whether an upload may replace a file that has the same name. */
   mayReplace: boolean;
   onNameTaken: 'refuse' | 'number';
+  largestFileBytes?: number | undefined;
   /** Number of days for which new files cannot be changed or deleted; 0 without retention. */
   retainDays: number;
   mayCreateFolder: boolean;

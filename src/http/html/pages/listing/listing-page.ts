@@ -94,7 +94,7 @@ async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>)
 function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
   const { language } = context;
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
-  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${linksData(model)}>
+  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${limitsData(model)}>
 ${folderHead(context, model)}
 ${tools(context, model, html`${!context.linked && searchForm(context, model.path)}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data" autocomplete="off">
@@ -115,9 +115,9 @@ ${about}
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
 
-/** The attribute that tells the page's script the limits of links that share a file or folder. */
-export function linksData({ share }: Pick<ListingModel, 'share'>): Html | false {
-  return share !== undefined && html` data-links="${share}"`;
+/** The attributes that tell the page's script the limits of uploads, and of links that share a file or folder. */
+export function limitsData({ largestFileBytes, share }: Partial<ListingModel>): Html {
+  return html`${largestFileBytes && html` data-largest="${largestFileBytes}"`}${share !== undefined && html` data-links="${share}"`}`;
 }
 
 /** The rights for which the script offers actions. They only affect the page: the service checks every request anyway. */
