@@ -55,6 +55,10 @@ browserTest('accounts are paged and searched on the server; a name opens its acc
   await page.locator('main').getByRole('link', { name: 'Overview' }).waitFor();
   await page.goto(`${console.url}/some/where?x=1#events`);
   await page.getByRole('heading', { level: 1, name: 'There is nothing here' }).waitFor();
+  assert.equal(await page.locator('#sections [aria-current]').count(), 0, 'no section is marked');
+  await page.goto(`${console.url}/#events?event=40017`);
+  await page.locator('main').getByRole('link', { name: 'Events' }).waitFor();
+  await page.getByText('This address does not exist').waitFor();
   await page.locator('main').getByRole('link', { name: 'Overview' }).click();
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   assert.equal(new URL(page.url()).pathname, '/');
@@ -87,6 +91,14 @@ browserTest('a tried login shows the account in words; no column shrinks to sing
   await result.getByText('The name is known here, but the password is wrong.').waitFor();
   await result.getByText('name or password not accepted').waitFor();
   assert.equal(await page.locator('.answer .badge').count(), 1);
+  await page.route('**/api/auth-test', async (route) => {
+    const found = (await (await route.fetch()).json()) as { methods: object[] };
+    const methods = found.methods.map((method) => ({ ...method, outcome: 'rejected', invalid: true }));
+    await route.fulfill({ json: { ...found, outcome: 'rejected', methods } });
+  });
+  await form.getByLabel('Password').fill('wrong-Word-2');
+  await form.getByRole('button').click();
+  await result.getByText('no valid reply').waitFor();
 });
 
 browserTest('in the trash of an account, one item is restored, one deleted, and then all others deleted', async (t) => {

@@ -52,6 +52,13 @@ browserTest('the request of a delivery is copied as a curl command with masked s
   // A quotation mark in the body does not end the argument.
   assert.match(command, /--data-raw '.*it'\\''s\.txt.*'$/s);
   assert.equal(command.includes(secret) || command.includes(btoa(`hook:${secret}`)), false);
+  await page.route('**/api/deliveries/*', async (route) => {
+    const found = (await (await route.fetch()).json()) as object;
+    await route.fulfill({ json: { ...found, attempts: [], details: 'all URLs are suspended' } });
+  });
+  await page.reload();
+  await page.getByText('No request was sent.').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Copy as cURL' }).count(), 0, 'there is no request to copy');
 });
 
 browserTest(
@@ -90,8 +97,7 @@ browserTest(
     await page.getByText('fertig').waitFor();
     const chosen = async (label: string) => {
       await page.goto(`${console.url}/#deliveries`);
-      await page.getByLabel('Art').selectOption({ label });
-      await page.getByRole('button', { name: 'Suchen' }).click();
+      await page.getByLabel('Herkunft').selectOption({ label });
       await page.getByRole('button', { name: 'Zurücksetzen' }).waitFor();
       await rows.first().waitFor();
       return (await rows.allInnerTexts()).map((row) => /\w+\.csv/.exec(row)?.[0]);

@@ -21,6 +21,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   for (const part of ['alice', 'held by an inspection', 'Content check', 'Somebody has to look.', '8 bytes'])
     assert.ok(seen.includes(part), `${part}: ${seen}`);
   await page.setViewportSize({ width: 768, height: 800 });
+  assert.equal(await page.evaluate("getComputedStyle(document.querySelector('th.actions')).transitionDuration"), '0s');
   const line = await row('good').locator('.row').boundingBox();
   assert.ok(line && line.height < 50, 'on a tablet, all actions of a card are in one line');
   assert.equal(await page.locator('main thead').isVisible(), false);
@@ -34,7 +35,11 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   assert.equal(readFileSync(saved, 'utf8'), 'odd good');
   await row('good').getByRole('button', { name: 'Release' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Release' }).click();
-  await page.getByText('The file was released.').waitFor();
+  const released = page.getByText('The file was released.');
+  await released.waitFor();
+  await page.locator('#sections [data-section="overview"]').click();
+  await released.waitFor({ state: 'detached' });
+  await page.goBack();
   await until('the released file is visible', () => visible(server.home).join() === 'good');
   await row('wrong').getByRole('button', { name: 'Discard' }).click();
   await page.getByLabel('Reason, for the events').fill('Not ours.');

@@ -109,8 +109,10 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   assert.equal((await code.innerText()).trim(), '500');
   await phrase.waitFor({ state: 'hidden' });
   await page.getByLabel('Select all that are shown').waitFor();
-  await page.getByLabel('Handler').selectOption('CRM');
-  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  const choice = page.getByLabel('Handler');
+  await choice.selectOption('CRM');
+  await page.waitForURL(/handler=crm/);
+  await until('the list has the focus again', () => choice.evaluate((list) => list === list.ownerDocument.activeElement));
   await page.getByRole('button', { name: '1 hour', pressed: false }).click();
   await page.getByRole('button', { name: '1 hour', pressed: true }).waitFor();
   await page.getByRole('button', { name: 'Replay all failed' }).click();

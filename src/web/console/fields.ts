@@ -1,9 +1,11 @@
-import { iconButton, make, makeButton } from '../shared/dom.ts';
+import { make, makeButton } from '../shared/dom.ts';
 import { spans } from './events/query.ts';
 import { text, translate } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
 
 let made = 0;
+/** Name of the list from which a value was chosen. The section is then shown again, and the list keeps the focus. */
+let chosen = '';
 
 export function field<E extends HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>(
   label: string,
@@ -63,7 +65,7 @@ export function tellUnder(input: HTMLInputElement, reason: string): void {
 }
 
 /**
- * Builds the search form of a section. On narrow screens it is folded at first.
+ * Builds the search form of a section. On narrow screens it is folded at first. A choice from a list applies at once.
  *
  * @param query values of the fields by name. When the form is sent, the section opens with the new values
  * @param problemOf returns why the value of a field is wrong. The reason is shown below the field and prevents the search
@@ -77,8 +79,7 @@ export function filterForm(
   ...above: HTMLElement[]
 ): HTMLElement {
   const search = (wanted: URLSearchParams) => openSearch(section, wanted);
-  const clear = iconButton(text('clearFilter'), 'close', () => search(new URLSearchParams()));
-  clear.title = text('clearFilter');
+  const clear = makeButton(text('clearFilter'), undefined, () => search(new URLSearchParams()), 'quiet');
   clear.hidden = query.size === 0;
   const submit = make('button.primary', text('search'));
   const form = make('form.filter', ...fields, make('div.row.buttons', submit, clear));
@@ -99,8 +100,20 @@ export function filterForm(
     event.preventDefault();
     if (check()) search(filled(form));
   });
+  form.addEventListener('change', ({ target }) => {
+    if (!(target instanceof HTMLSelectElement) || !check()) return;
+    chosen = target.name;
+    search(filled(form));
+  });
   check();
-  return folded(query.size, ...above, form);
+  const box = folded(query.size, ...above, form);
+  const again = form.elements.namedItem(chosen);
+  chosen = '';
+  if (again instanceof HTMLSelectElement) {
+    box.setAttribute('open', '');
+    setTimeout(() => again.focus({ preventScroll: true }));
+  }
+  return box;
 }
 
 /** Builds a filter that is folded on narrow screens, where it would hide the results. @param count number of active filters */

@@ -8,7 +8,7 @@ import { text } from './language.ts';
 import { pauseMs } from './live.ts';
 import { showOverview } from './overview/overview.ts';
 import { ask, Refused } from './request.ts';
-import { hashFor, parseRoute, type SectionName, sectionNames } from './route.ts';
+import { hashFor, parseRoute, type Route, type SectionName, sectionNames } from './route.ts';
 import { heading, isAbort, problem, type Stage, tell } from './section.ts';
 import { findSession, loginToken, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
@@ -59,15 +59,27 @@ function showNavigation(administrator: SignedIn | undefined): void {
 }
 
 /** Marks the link of the current section, and sets the title of the window. */
-function markSection(section: SectionName): void {
+function markSection({ section, id, query }: Route): void {
+  const isKnown = (section !== 'overview' || id === '') && hasKnownNames(section, query);
   const navigation = byId('sections');
   for (const link of navigation.querySelectorAll('a')) {
-    const isShown = link.dataset.section === section;
+    const isShown = isKnown && link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
     // A phone has room for only three links, so the current one is scrolled to the middle.
     if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
-  document.title = `${text(section)} – svc console`;
+  document.title = `${text(isKnown ? section : 'missing')} – svc console`;
+}
+
+/** The names that the query of a search may have. */
+const searchNames: Partial<Record<SectionName, string>> = {
+  events: 'id not_id account path address status group request_id text since until last routine at',
+  deliveries: 'handler outcome kind event_id since until last',
+};
+
+function hasKnownNames(section: SectionName, query: URLSearchParams): boolean {
+  const known = searchNames[section]?.split(' ');
+  return !known || [...query.keys()].every((name) => known.includes(name));
 }
 
 type Show = (stage: Stage) => Promise<void> | void;
@@ -98,7 +110,8 @@ async function showSection(stage: Stage): Promise<void> {
     main.className = route.section;
     main.replaceChildren();
     if (!show) throw new Refused(0, text('partMissing'));
-    await show(stage);
+    if (hasKnownNames(route.section, route.query)) await show(stage);
+    else showMissing(stage);
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
     for (const line of main.querySelectorAll('.loading')) line.remove();
@@ -153,6 +166,8 @@ async function findServer(): Promise<void> {
     );
   while (!(await isThere())) {
     if (!lostLine.isConnected) byId('main').parentElement?.before(lostLine);
+    // The line says that the console keeps trying, so nothing else may ask for a reload.
+    for (const line of byId('main').querySelectorAll('.notice.error')) if (line.textContent === text('partMissing')) line.remove();
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   isSeeking = false;
@@ -232,7 +247,7 @@ async function show(from?: string): Promise<void> {
   shown = new AbortController();
   isIncomplete = false;
   const route = parseRoute(location.hash);
-  markSection(route.section);
+  markSection(route);
   const main = byId('main');
   const server = byId('server');
   if (server.textContent === '' && route.section !== 'overview')

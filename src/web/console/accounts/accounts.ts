@@ -148,10 +148,10 @@ function authBadge(outcome: string): HTMLElement {
   return badge(translate('auth', outcome), outcome === 'authenticated' ? 'good' : outcome === 'rejected' ? 'bad' : 'warn');
 }
 
-function methodView({ method, type, outcome, reason, url, status, status_reason, account, warnings }: MethodReport): HTMLElement {
+function methodView({ method, type, outcome, invalid, reason, url, status, status_reason, account, warnings }: MethodReport): HTMLElement {
   return make(
     'article.result',
-    make('p', authBadge(outcome), ' ', ...(method === type ? [] : [datum(`${type} `)]), datum(method, 'code')),
+    make('p', authBadge(invalid ? 'invalid' : outcome), ' ', ...(method === type ? [] : [datum(`${type} `)]), datum(method, 'code')),
     make('p', datum(reason)),
     facts(
       [text('url'), url ? datum(url, 'code') : undefined],

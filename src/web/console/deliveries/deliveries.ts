@@ -81,7 +81,7 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
   const fields = [
     field(text('handler'), handlerChoice(handlers)),
     field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),
-    field(text('kind'), choice('kind', kinds)),
+    field(text('source'), choice('kind', kinds)),
     field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' }), 'brief'),
     last,
     make(

@@ -51,7 +51,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     panel(text('reply'), receivedMessage(delivery)),
     panel(text('events'), make('ul.plain-list', ...links)),
     ...delivery.attempts.map((attempt, index) => attemptPanel(attempt, index, delivery)),
-    panel(text('request'), make('div.row', copyAsCurl(delivery.request)), sentMessage(delivery.request)),
+    panel(text('request'), delivery.attempts.length > 0 && make('div.row', copyAsCurl(delivery.request)), sentMessage(delivery)),
   );
 }
 
@@ -120,16 +120,16 @@ function statusView({ status, reason }: AttemptView, isGood: boolean): HTMLEleme
   return make('span', badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
 }
 
-function sentMessage({ headers, body }: Sending): HTMLElement {
-  const origin =
-    headers.from === 'configuration' && body?.from !== 'configuration' ? handlerText('headersOfToday') : handlerText('requestOfToday');
+function sentMessage({ request: { headers, body }, attempts }: OpenedDelivery): HTMLElement {
+  const isSent = attempts.length > 0;
+  const origin = headers.from === 'configuration' && body?.from !== 'configuration' ? 'headersOfToday' : 'requestOfToday';
   const isMade = headers.from === 'configuration' || body?.from === 'configuration';
   return message(
-    handlerText('sentRequest'),
+    isSent ? handlerText('sentRequest') : '',
     Object.entries(headers.values),
     body?.text ?? '',
     body?.is_truncated === true,
-    isMade ? origin : undefined,
+    isSent ? (isMade ? handlerText(origin) : undefined) : handlerText('notSent'),
   );
 }
 
@@ -149,10 +149,10 @@ function message(
   const lines = headers.map(([name, value]) => make('div', make('dt', datum(name)), make('dd', datum(value, 'code'))));
   return make(
     'div.message',
-    make('h3', title),
+    title !== '' && make('h3', title),
     hint !== undefined && make('p.hint', hint),
     lines.length > 0 && make('dl.headers', ...lines),
-    body === '' ? make('p.nothing', handlerText('noBody')) : bodySource(body, handlerText('bodyOf', { title })),
+    body === '' ? make('p.nothing', handlerText('noBody')) : bodySource(body, handlerText('bodyOf', { title: title || text('request') })),
     isTruncated && make('p.hint', handlerText('truncated')),
   );
 }

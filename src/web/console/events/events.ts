@@ -8,7 +8,7 @@ import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { badge, heading, isAbort, type Stage } from '../section.ts';
-import { numberText, timeElement } from '../shown.ts';
+import { timeElement } from '../shown.ts';
 import { clientAddress, type EventTable, eventTable } from './event-table.ts';
 import { liveTail } from './live-tail.ts';
 import { apiQuery, type QueryKey, timeProblem, withConditions } from './query.ts';
@@ -38,7 +38,8 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
         bytes += found.searched.bytes;
         const events = found.events.filter(({ uuid }) => !table.find(uuid));
         first = table.append(events.map((event) => ({ ...event, place: found.begin })));
-        status.textContent = text('searched', { size: sizeText(bytes) });
+        // Only a search that has found nothing yet needs a sign of life.
+        status.textContent = cursor !== null && !first ? text('searched', { size: sizeText(bytes) }) : '';
       } while (cursor !== null && first === undefined);
       return { hasMore: cursor !== null, first };
     },
@@ -198,7 +199,7 @@ function histogram(choose: (since: string, until: string) => void) {
   const tell = (since: string, until: string, events: number, failures: number) => {
     begin.replaceChildren(timeElement(since));
     end.replaceChildren(timeElement(until));
-    told.textContent = text('eventsInRange', { events: numberText(events), failures: numberText(failures) });
+    told.textContent = `${text('eventCount', { count: events })}, ${text('failureCount', { count: failures })}`;
   };
   const tellAll = () => {
     if (!shown) return;
