@@ -130,31 +130,46 @@ browserTest('on narrow screens, the event and the reply of a delivery are not cu
   assert.ok(await page.evaluate('document.documentElement.scrollWidth <= 320'), 'the page does not scroll sideways');
 });
 
-browserTest('a delivery of many events leaves room for the other columns; the failed list shows replies on tablets, too', async (t) => {
-  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
-  const options = { url: receiver.url, fail_after_errors: 0, retry_count: 0 };
-  const { server, console } = await startConsole(t, {
-    event_handlers: {
-      crm: { type: 'http', target: '40017', ...options },
-      audit: { type: 'http', batch_size: 20, ...options },
-    },
-  });
-  await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => server.put(`/home/${name}.txt`, name)));
-  const page = await openBrowser(t, { expectedErrors: /401/ });
-  const fits = () => page.locator('.of-deliveries').evaluate((element) => element.scrollWidth <= element.clientWidth);
-  await until('the batch is recorded', async () => {
-    const { deliveries } = (await console.get('/api/deliveries', asOperator)).json<{ deliveries: { events: unknown[] }[] }>();
-    return deliveries.some(({ events }) => events.length > 1);
-  });
-  await signIn(page, console.url, '#deliveries?outcome=failed');
-  const batch = page.locator('.of-deliveries tbody tr', { has: page.getByTitle(/^\d+ events: /) }).first();
-  await batch.waitFor();
-  for (const width of [320, 768, 1024, 1280]) {
-    await page.setViewportSize({ width, height: 900 });
-    assert.ok(await fits(), `no column is cut at ${width} px`);
-    assert.ok(await batch.locator('td.reply').isVisible(), `the reply is shown at ${width} px`);
-  }
-});
+browserTest(
+  'deliveries of many events, and failing handlers, leave room for the other columns; options are shown as in the file',
+  async (t) => {
+    const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+    const options = { url: receiver.url, fail_after_errors: 0, retry_count: 0 };
+    const { server, console } = await startConsole(t, {
+      event_handlers: {
+        crm: { type: 'http', name: 'Invoices of the ERP system', target: '40017,!40022', headers: 'X-Key: secret', ...options },
+        audit: { type: 'http', batch_size: 20, ...options },
+      },
+    });
+    await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => server.put(`/home/${name}.txt`, name)));
+    const page = await openBrowser(t, { expectedErrors: /401/ });
+    const fits = () => page.locator('.of-deliveries').evaluate((element) => element.scrollWidth <= element.clientWidth);
+    await until('the batch is recorded', async () => {
+      const { deliveries } = (await console.get('/api/deliveries', asOperator)).json<{ deliveries: { events: unknown[] }[] }>();
+      return deliveries.some(({ events }) => events.length > 1);
+    });
+    await signIn(page, console.url, '#deliveries?outcome=failed');
+    const batch = page.locator('.of-deliveries tbody tr', { has: page.getByTitle(/^\d+ events: /) }).first();
+    await batch.waitFor();
+    for (const width of [320, 768, 1024, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.ok(await fits(), `no column is cut at ${width} px`);
+      assert.ok(await batch.locator('td.reply').isVisible(), `the reply is shown at ${width} px`);
+    }
+    await page.setViewportSize({ width: 768, height: 900 });
+    await page.goto(`${console.url}/#overview`);
+    const handlers = page.locator('.table', { hasText: 'Invoices of the ERP system' }).first();
+    await handlers
+      .getByText(/^failing/)
+      .first()
+      .waitFor();
+    assert.ok(await handlers.evaluate((element) => element.scrollWidth <= element.clientWidth), 'the handlers of the overview fit');
+
+    await page.goto(`${console.url}/#configuration`);
+    await page.getByRole('searchbox').fill('handlers.crm');
+    for (const value of ['40017, !40022', 'X-Key: ***']) await page.locator('.tree').getByText(value, { exact: true }).waitFor();
+  },
+);
 
 browserTest('events whose client is unknown show no address', async (t) => {
   const { server, console } = await startConsole(t);

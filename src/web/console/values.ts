@@ -7,8 +7,15 @@ export function tree(value: unknown): Child {
   if (value === null || typeof value !== 'object') return leaf(value);
   const entries = Array.isArray(value) ? value.map((item, index) => [String(index + 1), item] as const) : Object.entries(value);
   if (entries.length === 0) return make('span.hint', Array.isArray(value) ? '[]' : '{}');
-  const items = entries.map(([name, item]) => make('div', make('dt', make('bdi', clear(name))), make('dd', tree(item))));
+  const items = entries.map(([name, item]) => make('div', make('dt', make('bdi', ...breakable(name))), make('dd', tree(item))));
   return make('dl.tree', ...items);
+}
+
+/** Returns a name with places for line breaks after its underscores. */
+function breakable(name: string): Child[] {
+  return clear(name)
+    .split(/(?<=_)/)
+    .flatMap((part) => [part, make('wbr')]);
 }
 
 function leaf(value: unknown): HTMLElement {

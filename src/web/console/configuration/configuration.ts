@@ -148,8 +148,32 @@ function matching(value: unknown, wanted: string, path: string): unknown {
   return found.length > 0 ? Object.fromEntries(found) : undefined;
 }
 
+/**
+ * Returns values as a file has them. The running configuration has lists for texts with commas, and separate members for the items after
+ * `!`, for `extra_data` of type `custom`, and for the names and values of headers.
+ */
+function asInFile(value: unknown, name = ''): unknown {
+  if (value === null) return '–';
+  if (typeof value !== 'object') return value;
+  if (Array.isArray(value)) {
+    if (name === 'headers' && value.length > 0) {
+      const lines = value.map((header) => (Array.isArray(header) ? header.join(': ') : header));
+      return lines.length === 1 ? lines[0] : lines;
+    }
+    return value.length > 0 && value.every((item) => typeof item !== 'object') ? value.join(', ') : value.map((item) => asInFile(item));
+  }
+  const { include, exclude, ...rest } = value as Record<string, unknown>;
+  if (Array.isArray(include) && Array.isArray(exclude) && isEmpty(rest))
+    return [...include, ...exclude.map((item) => `!${item}`)].join(', ');
+  const { custom_body, ...members } = value as Record<string, unknown>;
+  const shown = custom_body ? { ...members, extra_data: custom_body } : members;
+  return Object.fromEntries(Object.entries(shown).map(([key, member]) => [key, asInFile(member, key)]));
+}
+
 /** Shows the running configuration, with a filter and a checkbox that hides options that the file does not set. */
-function configurationView({ file, configuration, set }: RunningConfiguration): HTMLElement {
+function configurationView({ file, ...running }: RunningConfiguration): HTMLElement {
+  const configuration = asInFile(running.configuration) as object;
+  const set = running.set && (asInFile(running.set) as object);
   const place = make('div');
   const onlySet = make('input', { type: 'checkbox' });
   const filter = make('input', {

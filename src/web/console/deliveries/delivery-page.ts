@@ -11,6 +11,7 @@ import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
 import { datum, timeElement } from '../shown.ts';
+import { makeTable } from '../table.ts';
 import { bodySource } from '../values.ts';
 
 /** The request as it was recorded; parts that were not recorded come from the current configuration. */
@@ -42,6 +43,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
       facts(
         [text('outcome'), outcomeBadge(delivery.outcome)],
         [text('time'), timeElement(delivery.time)],
+        [text('handler'), make('a', { href: hashFor('handlers', '', { show: delivery.handler }) }, datum(handlerName(delivery.handler)))],
         [text('source'), translate('source', delivery.source)],
         [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
         ...fileFacts(delivery),
@@ -50,7 +52,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     ),
     panel(text('reply'), receivedMessage(delivery)),
     panel(text('events'), make('ul.plain-list', ...links)),
-    ...delivery.attempts.map((attempt, index) => attemptPanel(attempt, index, delivery)),
+    ...(delivery.attempts.length > 0 ? [panel(text('attempts'), attemptTable(delivery.attempts, delivery.request))] : []),
     panel(text('request'), delivery.attempts.length > 0 && make('div.row', copyAsCurl(delivery.request)), sentMessage(delivery)),
   );
 }
@@ -99,25 +101,28 @@ function curlCommand({ method, url, headers, body }: Sending): string {
   return lines.join(' \\\n  ');
 }
 
-function attemptPanel(attempt: AttemptView, index: number, { attempts, request }: OpenedDelivery): HTMLElement {
-  const { status, reason, error } = attempt;
-  const isGood = error === undefined;
-  const isToldByReply = error === `${status} ${reason}`;
-  return panel(
-    handlerText('attempt', { number: index + 1, total: attempts.length }),
-    facts(
-      [text('time'), timeElement(attempt.time)],
-      [text('request'), make('span', badge(request.method), ' ', datum(attempt.url, 'code'))],
-      [text('reply'), statusView(attempt, isGood)],
-      [handlerText('duration'), millisecondsText(attempt.duration_ms)],
-      [text('reason'), isGood || isToldByReply ? undefined : datum(error)],
-    ),
+/** Lists the attempts, the oldest first. */
+function attemptTable(attempts: readonly AttemptView[], { method }: Sending): HTMLElement {
+  const table = makeTable<AttemptView>(
+    text('attempts'),
+    handlerText('noReply'),
+    [
+      { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow' },
+      { title: text('request'), cell: ({ url }) => make('span', badge(method), ' ', datum(url, 'code')), className: 'whole' },
+      { title: text('reply'), cell: attemptReply, className: 'whole' },
+      { title: handlerText('duration'), cell: ({ duration_ms }) => millisecondsText(duration_ms), className: 'number' },
+    ],
+    ({ time }) => time,
   );
+  table.show(attempts);
+  return table.element;
 }
 
-function statusView({ status, reason }: AttemptView, isGood: boolean): HTMLElement {
-  if (status === undefined) return badge(handlerText('noReply'), 'bad');
-  return make('span', badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
+/** Shows the status of the reply, or that there was none, and why the attempt failed. */
+function attemptReply({ status, reason, error }: AttemptView): HTMLElement {
+  const state = badge(status === undefined ? handlerText('noReply') : String(status), error === undefined ? 'good' : 'bad');
+  const words = [reason, error === `${status} ${reason}` ? undefined : error].filter(Boolean);
+  return make('span', state, ' ', words.length > 0 && datum(words.join('; ')));
 }
 
 function sentMessage({ request: { headers, body }, attempts }: OpenedDelivery): HTMLElement {

@@ -69,11 +69,9 @@ function eventIds({ events, first_event }: DeliveryView & Partial<Pick<ListedDel
   const [first, ...others] = events;
   if (!first) return datum('');
   const title = `${text('eventCount', { count: events.length })}${colon}${[...new Set(events.map(({ id }) => id))].join(', ')}`;
-  return make(
-    'span.badges',
-    namedEvent(first.id, first_event?.data),
-    others.length > 0 && make('span.hint', { title }, `+${numberText(others.length)}`),
-  );
+  const shown = namedEvent(first.id, first_event?.data);
+  if (others.length > 0) shown.firstElementChild?.after(make('span.hint', { title }, `+${numberText(others.length)}`));
+  return shown;
 }
 
 function lastReply({ attempts, details }: DeliveryView): HTMLElement {
