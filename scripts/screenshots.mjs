@@ -1,5 +1,4 @@
-// Takes the documentation's pictures of the pages and the console: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`).
-// `--flows` takes only the pictures of users' tasks.
+// Takes the pictures of the documentation: `node scripts/screenshots.mjs`. `--flows` takes only those of users' tasks. Needs Chromium.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,7 +18,7 @@ const { values: options } = parseArgs({ options: { flows: { type: 'boolean' } } 
 execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 
-/** Names, sizes and ages (in hours) of the members in the pictures. A size of -1 means a folder. */
+/** Names, sizes (-1 for a folder) and ages (in hours) of the members in the pictures. */
 const members = [
   ['Contracts', -1, 30],
   ['Photos', -1, 200],
@@ -35,7 +34,7 @@ const members = [
   ['website.json', 6_140, 1_300],
 ];
 
-/** The time in the pictures. It is fixed, so that "yesterday" always means the same day. */
+/** The time in the pictures. With it, "yesterday" is always the same day. */
 const now = Date.UTC(2026, 2, 16, 10, 24);
 
 function makeMembers(home) {
@@ -54,7 +53,6 @@ function makeMembers(home) {
   }
 }
 
-/** Creates photos and a film with the browser, and audio files of silence. */
 async function makePhotos() {
   const page = await (await browser.newContext()).newPage();
   const put = (name, content, hours) => {
@@ -70,13 +68,12 @@ async function makePhotos() {
   makeOlder(join(folder, 'files/Photos'), 200);
 }
 
-/** Gives a file or folder the time of some hours ago. */
 function makeOlder(path, hours) {
   const time = (now - hours * 3_571_000) / 1000;
   utimesSync(path, time, time);
 }
 
-/** Starts a receiver of events for the pictures of the console. It answers 500, except at the path `/archive`. */
+/** Starts a receiver of events. It answers 500, except at the path `/archive`. */
 async function startReceiver() {
   const receiver = createServer((request, reply) => {
     request.resume().on('end', () => {
@@ -130,7 +127,6 @@ async function startServer() {
   return { server, url, consoleUrl, receiver };
 }
 
-/** Views of the console other than the overview, and how to open each of them. */
 const consoleViews = {
   event: async (page) => {
     await openSection(page, 'events?id=40017');
@@ -175,7 +171,7 @@ async function newPage(width, height, colorScheme, more = {}) {
   return (await browser.newContext(look)).newPage();
 }
 
-/** Opens a page whose clock shows the time when the files were created. */
+/** Opens a page at the time when the files were created. */
 async function openPage(...look) {
   const page = await newPage(...look);
   await page.clock.setFixedTime(now);
@@ -210,7 +206,6 @@ async function picturesOfReadme() {
   await save(phone, 'docs/images/listing-dark-phone.webp');
 }
 
-/** Creates data for the console: uploads whose events go to each handler, sessions, and files in the trash. */
 async function useServer() {
   for (const [name, agent] of [
     ['acme', 'WinSCP/6.3'],
@@ -265,7 +260,7 @@ async function openSection(page, name) {
   await page.locator('main .panel').last().waitFor();
 }
 
-/** Saves a picture as WebP, which has half the size of a PNG. More than 60 kB would be too much for a README. */
+/** Saves a picture as WebP, which has half the size of a PNG. Larger pictures than 60 kB are too much for a README. */
 async function save(page, path) {
   await page.mouse.move(0, 0);
   const session = await page.context().newCDPSession(page);

@@ -34,7 +34,7 @@ test('the description is valid OpenAPI 3.0.3; it uses each of its components, an
   assert.equal(new Set(ids).size, ids.length);
 });
 
-/** Sends a request. Validates the reply, and after a success also the request, against `path` in the document. */
+/** Sends a request. Validates the reply, and a successful request, against `path` in the document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
@@ -53,7 +53,7 @@ function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
 
 const withBody = (body: unknown, options: TestRequest = asOperator): TestRequest => ({ ...options, body: JSON.stringify(body) });
 
-/** Returns all operations: method, path in the document, and a target that does not exist. */
+/** Returns all operations with targets that do not exist. */
 function operationsOf(contract: Contract) {
   return contract.operations().map(([name, operation]) => {
     const [method = '', path = ''] = name.split(' ');
@@ -73,7 +73,7 @@ test('every operation and status: live requests and replies conform to the descr
     },
     inspections: { check: { type: 'http', url: (await startInspector(t)).url } },
     group: { inspections: [[], ['/held-*', 'check']] },
-    // A file of each expectation was due once in the last day. The uploads of this test meet `met`.
+    // Each expectation was due once in the last day. The uploads of this test meet `met`.
     expectations: {
       met: { path: '/*', every: '1d', opens: '2d', grace: '1d' },
       missing: { path: '/never', every: '1d' },
@@ -89,7 +89,7 @@ test('every operation and status: live requests and replies conform to the descr
   await reviews(server, send);
   await configuration(t, contract, send);
   await tooMuch(server, console, contract, send);
-  // 507 needs a full disk: see the next test.
+  // The next test covers 507.
   assert.deepEqual(
     contract.unseen().filter((name) => !name.endsWith(' 507')),
     [],
@@ -104,7 +104,7 @@ test('if the journal cannot record a change, each operation that changes somethi
   const contract = await console.contract();
   const send = exerciseOf(console, contract);
   fillDisk(join(disk, 'filler'));
-  // The events of failed logins fill the disk, until only the space reserved for running changes is left.
+  // The events of failed logins fill the disk, except for the space reserved for running changes.
   for (let login = 0; login < 20; login++) await console.get('/api/me', { user: `olga:wrong-${login}` });
   for (const { method, path, target, operation } of operationsOf(contract))
     if (507 in operation.responses) await send(method, path, target, 507);
@@ -128,8 +128,7 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
     if (403 in responses && method !== 'GET') await send(method, path, target, 403, { ...asOperator, headers: foreign });
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
-      // The body is only slightly larger than the limit: a much larger one would not be sent completely, because the service closes the
-      // connection.
+      // The service closes the connection, so a much larger body would not be sent completely.
       const most = /replays|lift|expectations/.test(path) ? 1024 * 1024 : 64 * 1024;
       await send(method, path, target, 413, withBody({ pad: 'x'.repeat(most) }));
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });
@@ -154,7 +153,6 @@ async function logins(server: TestServer, send: Exercise) {
   await send('GET', '/api/me', '/api/me', 401, { headers });
 }
 
-/** Sends the requests about held uploads, as a reviewer, and those about tokens and links. */
 async function reviews(server: TestServer, send: Exercise) {
   const ids: string[] = [];
   for (const name of ['a', 'b', 'c']) {
@@ -171,7 +169,6 @@ async function reviews(server: TestServer, send: Exercise) {
     await send('POST', `/api/held/${action}`, `/api/held/${action}`, 200, withBody({ ids: [ids[index], 'other'] }, asReviewer));
 }
 
-/** Sends the requests that read, that remove listed items, and that restore from the trash. */
 async function lookups(server: TestServer, console: ConsoleClient, contract: Contract, send: Exercise) {
   await server.put('/home/a.txt', 'x');
   await server.login();
@@ -223,7 +220,6 @@ function headOf(console: ConsoleClient, target: string): Promise<TestReply> {
   });
 }
 
-/** Sends the requests about handlers, replays and expectations, and those that explain or test. */
 async function actions(send: Exercise) {
   const handlers = (await send('GET', '/api/handlers', '/api/handlers', 200)).json<{ handlers: { suspended_urls: { url: string }[] }[] }>();
   const [suspended] = handlers.handlers.flatMap(({ suspended_urls }) => suspended_urls);
@@ -282,7 +278,6 @@ async function actions(send: Exercise) {
   await send('POST', '/api/auth-test', '/api/auth-test', 200, withBody(known));
 }
 
-/** Sends requests about the configuration to a server with a file and to one without. */
 async function configuration(t: TestContext, contract: Contract, send: Exercise) {
   const folder = temporaryFolder(t);
   await writeConfig(folder, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
@@ -309,7 +304,7 @@ async function tooMuch(server: TestServer, console: ConsoleClient, contract: Con
   await send('POST', '/api/replays', '/api/replays', 429, slowly);
   await send('DELETE', '/api/replays/{id}', `/api/replays/${id}`, 204);
 
-  // Slow searches: of many concurrent ones some wait, and the others are refused.
+  // Of many slow searches, some wait and others are refused.
   const path = join(server.folder, 'data/journal/events-00000001.ndjson');
   const [line = ''] = readFileSync(path, 'utf8').split('\n');
   appendFileSync(path, `${line.replace('"message":"', `"message":"${'x'.repeat(100_000)}`)}\n`.repeat(200));
@@ -322,7 +317,6 @@ async function tooMuch(server: TestServer, console: ConsoleClient, contract: Con
     await refusedOnce(contract, of, () => Promise.all(Array.from({ length: 60 }, () => console.get(target, { headers }))));
   const tested = { username: 'bob', password: 'marker-Slow-1' };
   const tests = Array.from({ length: 12 }, () => console.post('/api/auth-test', tested, asOperator));
-  // The accepted auth-tests end with the server.
   contract.check('POST', '/api/auth-test', await Promise.any(tests));
 }
 

@@ -4,33 +4,29 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomFrom } from './random.ts';
 
-/**
- * Faults of a connection. `cut`: both sides are cut while the client sends. `end`: the client is cut, but the server sees a proper end of
- * the client's data. `swallow`: the server's reply is lost. `halve`: the client gets only the beginning of the reply.
- */
+/** `cut`: both sides are cut. `end`: the server sees a proper end of the data. `swallow`, `halve`: all or half of the reply is lost. */
 const kinds = ['cut', 'end', 'swallow', 'halve'] as const;
 
 export type FaultKind = (typeof kinds)[number];
 
 interface Fault {
   kind: FaultKind;
-  /** Number of the client's bytes that are passed on before the fault. */
+  /** Number of the client's bytes before the fault. */
   afterBytes: number;
-  /** Delay of every piece in milliseconds, in both directions. */
+  /** Delay of every piece in milliseconds. */
   delayMs: number;
 }
 
-/** A proxy to a server. It makes connections fail. */
+/** A proxy that makes connections to a server fail. */
 export interface BadLine {
   url: string;
-  /** The faults that have happened so far. */
   happened: FaultKind[];
 }
 
 /**
- * Starts a proxy to a server. The first `faults` connections fail, in a way that the seed determines; later connections work.
+ * Starts a proxy to a server. The first `faults` connections fail in ways that the seed determines.
  *
- * @param maxBytes maximum number of the client's bytes that are passed on before a connection fails
+ * @param maxBytes maximum number of the client's bytes before a connection fails
  */
 export async function startBadLine(
   t: TestContext,
@@ -96,10 +92,7 @@ function carry(client: Socket, server: Socket, fault: Fault | undefined, onFault
   void pass(server, client, delayMs, down);
 }
 
-/**
- * Passes on the data of a connection, and then its end. For each piece, `look` returns the part to pass on, or undefined if `look` itself
- * has ended the connection.
- */
+/** Passes on data and its end. `look` returns the part to pass on, or undefined if it has ended the connection. */
 async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buffer) => Buffer | undefined): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) {
@@ -110,6 +103,6 @@ async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buf
     }
     to.end();
   } catch {
-    // If one side disconnects, the other side is disconnected, too.
+    // If one side disconnects, so does the other.
   }
 }

@@ -27,18 +27,14 @@ export interface BrowserOptions
   expectedErrors?: RegExp;
 }
 
-/**
- * A page for one test. Console errors, uncaught errors, and violations of the page's content security policy make the test fail
- * at its end.
- */
+/** A page for one test. Console errors, uncaught errors and violations of the content security policy make the test fail. */
 export interface TestPage extends Page {
-  /** The problems of the page so far. */
   problems: string[];
 }
 
 type Run = (t: TestContext) => Promise<void> | void;
 
-/** Declares a test with Chromium. Without Chromium it is skipped with a printed reason. */
+/** Declares a test with Chromium. */
 export function browserTest(name: string, ...rest: [run: Run] | [options: TestOptions, run: Run]): void {
   const [run, options] = rest.length === 1 ? rest : [rest[1], rest[0]];
   void test(name, options, async (t) => {
@@ -67,7 +63,7 @@ export async function openFolder(
 
 /** Opens a page of a browser, with its own cookies. */
 export async function openPage(t: TestContext, browser: Browser, { expectedErrors, ...rest }: BrowserOptions): Promise<TestPage> {
-  // Without animations, a page has its final look at once.
+  // Without animations, a page has its final appearance at once.
   const usual = { viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
   const context = await browser.newContext({ ...usual, ...rest });
   const page = await context.newPage();
@@ -90,7 +86,7 @@ export async function openPage(t: TestContext, browser: Browser, { expectedError
   return Object.assign(page, { problems });
 }
 
-/** Opens a page of alice. The session is created by a request, because the login form would need another page load. */
+/** Opens a page of alice. A request creates the session, because the login form would need another page load. */
 export async function login(page: Page, url: string, target = '/home/'): Promise<void> {
   const body = new URLSearchParams({ username: 'alice', password: testPassword }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -101,14 +97,13 @@ export async function login(page: Page, url: string, target = '/home/'): Promise
   await page.locator('#members').waitFor();
 }
 
-/** Logs in with the form. */
 export async function loginByForm(page: Page, url: string, target = '/home/'): Promise<void> {
   await page.goto(url + target);
   await page.locator('input[name=username]').fill('alice');
   await page.locator('input[name=password]').fill(testPassword);
   await page.locator('form[action$=login] button').click();
   await page.locator('#members').waitFor();
-  // The page's script starts when the page is complete. Earlier actions of a test would have no effect.
+  // The page's script starts when the page is complete.
   await page.waitForLoadState('load');
 }
 
@@ -118,7 +113,7 @@ export async function openMenu(page: Page): Promise<void> {
   await page.locator('#menu').waitFor();
 }
 
-/** Drags real files and folders into the page, as the browser receives them from the desktop. */
+/** Drags real files and folders into the page. */
 export async function drop(page: Page, paths: string[]): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const data = { items: [], files: paths, dragOperationsMask: 1 };
@@ -134,15 +129,11 @@ interface AxeViolation {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/**
- * Checks the page with axe-core by the rules of WCAG 2.2 AA and its best practices. There must be no violation.
- *
- * @param within JavaScript expression for the part of the page to check
- */
+/** Checks the page with axe-core by WCAG 2.2 AA and best practices. @param within JavaScript expression for the part to check */
 export async function assertAccessible(page: Page, what: string, within = 'document'): Promise<void> {
-  // The pages' policy refuses foreign scripts, but does not apply to evaluation by the debugger.
+  // Evaluation by the debugger ignores the page's policy.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axeSource);
-  // Passed checks are neither described nor transferred, because nearly every element passes.
+  // Nearly every element passes, so passed checks are not transferred.
   const violations = await page.evaluate<AxeViolation[]>(`axe.run(${within}, {
     runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
     resultTypes: ['violations'],

@@ -9,15 +9,13 @@ import { learnSecret } from './secrets.ts';
 /** The executable that the build creates. */
 export const executable = join(process.env.SVC_ROOT ?? process.cwd(), 'dist/svc.mjs');
 
-/** The command that runs `svc`: this Node.js with the executable, or the binary of SVC_TEST_BINARY (`scripts/test.mjs --binary`). */
+/** The command that runs `svc`: the executable with this Node.js, or a binary. */
 export const program: readonly [string, ...string[]] = process.env.SVC_TEST_BINARY
   ? [process.env.SVC_TEST_BINARY]
   : [process.execPath, executable];
 
-/** Whether processes of `svc` run the binary. */
 export const isBinary = program.length === 1;
 
-/** The output of a command and the way it ended. */
 export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -40,14 +38,13 @@ interface Options {
   cwd: string;
   env?: Record<string, string>;
   input?: string | Buffer;
-  /** Whether stdin stays open. */
   keepInput?: boolean;
   uid?: number;
   /** A program that runs `svc`, such as `prlimit`, with its arguments. */
   under?: readonly string[];
 }
 
-/** Starts `svc` with arguments. The process is ended at the end of the test. */
+/** Starts `svc` with arguments, until the end of the test. */
 export function start(t: TestContext, args: string[], options: Options): Running {
   const [first = '', ...rest] = [...(options.under ?? []), ...program, ...args];
   const child = spawn(first, rest, {
@@ -90,10 +87,7 @@ export function start(t: TestContext, args: string[], options: Options): Running
   return { child, cwd: options.cwd, line, ended, stdout: () => stdout, stderr: () => stderr };
 }
 
-/**
- * Runs `svc` to its end. A run gets its own process only if it needs one; all other runs share a process, which does not use the
- * executable. cli/executable.long.test.ts tests that the executable has every command.
- */
+/** Runs `svc` to its end. Most runs share a process, which does not use the executable. */
 export async function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
   if (needsProcess(options)) return start(t, args, options).ended;
   learnArguments(args);
@@ -106,7 +100,7 @@ export async function run(t: TestContext, args: string[], options: Options): Pro
   return ended;
 }
 
-/** Returns whether a run needs its own process: if it reads stdin, if it concerns the process itself, or if the binary is tested. */
+/** Returns whether a run needs its own process. */
 function needsProcess({ env = {}, input, uid, under }: Options): boolean {
   return isBinary || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
 }
@@ -117,7 +111,7 @@ export interface Mock {
   stdout(): string;
 }
 
-/** Starts `svc mock` with arguments. All mocks share a process, and run until the test process ends. Paths of files must be absolute. */
+/** Starts `svc mock` in a process that all mocks share. Paths of files must be absolute. */
 export async function startMock(t: TestContext, args: readonly string[], cwd: string): Promise<Mock> {
   const command = ['mock', ...args, '--port', '0'];
   learnArguments(command);

@@ -13,17 +13,16 @@ import { startReceiver, until } from './receiver.ts';
 import { testPassword } from './secrets.ts';
 import { startServer, type TestServer } from './server.ts';
 
-/** Time in milliseconds that authentication takes. The back-end's answer to an upload takes the same time. */
+/** Time in milliseconds that authentication and the back-end take. */
 const slowMs = 30;
 
-/** Latest time, in milliseconds, at which clients disconnect. By then, no request waits any more. */
+/** Latest time, in milliseconds, at which clients disconnect. By then, every request has ended. */
 const lastMs = 2 * slowMs + 120;
 
 interface Leaving {
   method: string;
   path: string;
   headers?: Record<string, string>;
-  /** The part of the body that is sent. */
   body?: string;
   /** The value of `Content-Length`; without it, the body is chunked. */
   announced?: number;
@@ -83,7 +82,6 @@ const requests: Record<string, Leaving> = {
   'a COPY': { method: 'COPY', path: '/home/many/', headers: { destination: '/home/FILE/' } },
 };
 
-/** Starts a server whose authentication and back-end are slow. */
 async function startSlowServer(t: TestContext, service: Record<string, unknown> = {}): Promise<TestServer> {
   const endpoint = createServer((incoming, outgoing) => {
     incoming.resume().on('end', () => setTimeout(() => outgoing.writeHead(204).end(), slowMs));
@@ -109,7 +107,7 @@ async function startSlowServer(t: TestContext, service: Record<string, unknown> 
 
 let users = 0;
 
-/** Returns headers of a user who has not been authenticated before. */
+/** Returns headers of a new user. */
 function headersOf(request: Leaving, name: string): Record<string, string> {
   const authorization = `Basic ${Buffer.from(`user${users++}:${testPassword}`).toString('base64')}`;
   const { headers = {}, announced } = request;
@@ -129,11 +127,10 @@ function overHttp1(server: TestServer, request: Leaving, name: string, afterMs: 
       socket.write(`${method} ${path.replaceAll('FILE', name)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       socket.write(isChunked ? `${sent.length.toString(16)}\r\n${sent}\r\n` : sent);
       await sleep(afterMs);
-      // Half of the clients close the connection abruptly; the others end it properly.
       if (users % 2 === 0) socket.destroy();
       else socket.end();
     });
-    // For the service, a reply that is not read is the slowest possible reply.
+    // The client reads nothing, like the slowest possible client.
     socket.pause();
     socket.on('error', () => {});
     socket.on('close', () => resolve());
@@ -159,7 +156,7 @@ async function overHttp2(server: TestServer, ca: string, request: Leaving, name:
   session.destroy();
 }
 
-/** Returns the number of uploads that have begun, but have neither completed nor failed. */
+/** Returns the number of open uploads. */
 async function openUploads(server: TestServer): Promise<number> {
   const ids = (await server.events()).map((event) => Number(event.id));
   const count = (...wanted: number[]) => ids.filter((id) => wanted.includes(id)).length;
@@ -173,9 +170,9 @@ async function assertNothingIsLeft(server: TestServer, what: string): Promise<vo
 }
 
 /**
- * Makes clients disconnect at all moments of every request. Asserts that no descriptor, temporary file or unfinished upload is left.
+ * Makes clients disconnect at all moments of every request. Asserts that nothing is left open.
  *
- * @param stepMs time between two such moments, in milliseconds
+ * @param stepMs time between two moments, in milliseconds
  */
 export async function leaveAtAllMoments(t: TestContext, stepMs: number): Promise<void> {
   const server = await startSlowServer(t);

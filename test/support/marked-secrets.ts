@@ -10,7 +10,7 @@ import { cheapHash } from './passwords.ts';
 import { startReceiver, until } from './receiver.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** The secrets of the scenario. Each contains a unique text, which only the receiver of the secret may get. */
+/** The secrets of the scenario. Only the receiver of a secret may get its text. */
 export const secrets = {
   password: 'Marker-Password-1',
   nextPassword: 'Marker-Password-2',
@@ -25,13 +25,11 @@ export const secrets = {
   environment: 'Marker-Environment-11',
 };
 
-/** Returns all forms in which a secret may appear in a text. */
 function formsOf(secret: string): string[] {
   const encoded = ['alice', 'callout-user', 'hook-user'].map((user) => Buffer.from(`${user}:${secret}`).toString('base64'));
   return [secret, ...encoded, Buffer.from(secret).toString('base64').replace(/=+$/, ''), Buffer.from(secret).toString('hex')];
 }
 
-/** Asserts that a text contains none of the secrets, in any form. */
 export function assertNoSecret(text: string, where: string, found: readonly string[] = Object.values(secrets)): void {
   for (const secret of found) for (const form of formsOf(secret)) assert.equal(text.includes(form), false, `${where} shows ${secret}`);
 }
@@ -75,7 +73,7 @@ export async function configure(folder: string, calloutUrl: string, hookUrl: str
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));
 }
 
-/** Waits until the heap snapshot in a folder is complete, and returns it. On a busy machine, this takes some time. */
+/** Returns the heap snapshot in a folder when it is complete. */
 async function heapWrittenTo(folder: string): Promise<string> {
   for (let waited = 0; waited < 200; waited++) {
     await sleep(200);
@@ -89,7 +87,7 @@ async function heapWrittenTo(folder: string): Promise<string> {
   assert.fail('no heap snapshot was written');
 }
 
-/** Makes every request that handles a secret, with success and with failure. @returns all replies as text, and the session IDs */
+/** Makes every request that handles a secret, with success and with failure. @returns the replies as text, and the session IDs */
 async function act(client: Client): Promise<{ replies: string; sessions: string[] }> {
   const replies: TestReply[] = [];
   const keep = async (reply: Promise<TestReply>) => void replies.push(await reply);
@@ -138,12 +136,11 @@ async function act(client: Client): Promise<{ replies: string; sessions: string[
   return { replies: replies.map((reply) => `${reply.rawHeaders.join('\n')}\n${reply.text}`).join('\n'), sessions: [session, other] };
 }
 
-/** Asserts that passwords and sessions are not kept after they were checked. @param snapshots folder for a snapshot of the heap */
+/** Asserts that passwords and sessions are not kept after their check. @param snapshots folder for a snapshot of the heap */
 async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, sessions: readonly string[]): Promise<void> {
   server.kill('SIGUSR2');
   const heap = await heapWrittenTo(snapshots);
-  // Secrets that the service sends to others must be in its memory, and so in the snapshot. Therefore the snapshot is removed before the
-  // search at the end of the test.
+  // The heap contains secrets for others. The search at the end of the test must not find them.
   rmSync(snapshots, { recursive: true });
   assert.ok(heap.includes('SVC_HTTP_SESSION'), 'the snapshot of the heap contains texts');
   assertNoSecret(heap, 'the heap', [secrets.password, secrets.nextPassword, secrets.wrongPassword]);
@@ -151,10 +148,9 @@ async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, ses
 }
 
 /**
- * Makes a service do everything that handles a secret, and then searches the service's log, events, journal, delivery records, replies and
- * errors for the secrets.
+ * Makes a service handle every secret, and then searches its outputs and files for the secrets.
  *
- * @param options.withHeap whether to search the memory as well, for secrets that the service must not keep
+ * @param options.withHeap whether to search the memory, too
  */
 export async function assertSecretsStayHidden(t: TestContext, options: { withHeap: boolean }): Promise<void> {
   const folder = temporaryFolder(t);
@@ -174,7 +170,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   );
   assert.ok(hook.requests.some(({ headers }) => JSON.stringify(headers).includes(secrets.hookHeader)));
 
-  // An error message is most likely to show a secret when a configuration is refused.
+  // Errors of a refused configuration are the likeliest to show a secret.
   const good = readFileSync(join(folder, 'svc.config.json'), 'utf8');
   writeFileSync(join(folder, 'svc.config.json'), good.replace('"timeout":5', '"timeout":"${env:MARKED}"'));
   server.child.kill('SIGHUP');
@@ -189,7 +185,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   assertNoSecret(replies, 'a reply');
   const written = filesBelow(join(folder, 'data'));
   assert.ok(written.some((path) => path.includes('journal')) && written.some((path) => path.includes('deliveries')), `${written}`);
-  // If the configuration puts secrets into the bodies of deliveries, the records of deliveries contain them.
+  // The bodies of deliveries contain these secrets on purpose.
   const inFiles = Object.values(secrets).filter((secret) => secret !== secrets.environment);
   for (const path of written) {
     const text = readFileSync(path, 'latin1');

@@ -4,37 +4,34 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 
-/** The answer of a receiver to a request. The default is 200 without a body. */
+/** The answer to a request. The default is 200 without a body. */
 export interface Answer {
   status?: number;
   reason?: string;
   headers?: Record<string, string>;
   body?: string;
   delayMs?: number;
-  /** Whether the receiver does not answer until `release` is called. */
+  /** Whether the answer waits for `release`. */
   isHeld?: boolean;
   fault?: 'reset' | 'close' | 'hang' | 'garbage' | 'short' | 'header-only' | 'endless';
 }
 
-/** A request as a receiver received it. */
 export interface Received {
   method: string;
   url: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** Time when the request had arrived completely, as Unix time in milliseconds. */
+  /** Time of the complete request, as Unix time in milliseconds. */
   atMs: number;
 }
 
 export interface Receiver {
   url: string;
-  /** The requests received so far. */
   requests: Received[];
   /** Resolves when this number of requests has arrived; fails after ten seconds. */
   received(count: number): Promise<Received[]>;
-  /** Returns the events of all requests so far, or of those for which `passes` is true. The bodies must be JSON. */
+  /** Returns the events of all requests, or of those that `passes` accepts. */
   events(passes?: (request: Received, index: number) => boolean): ServiceEvent[];
-  /** Answers the requests that are held back. */
   release(): void;
   stop(): void;
 }
@@ -47,7 +44,6 @@ interface ReceiverOptions {
   port?: number;
 }
 
-/** A message of the receivers' process: the port of a receiver, or a request that it received. */
 interface Told {
   receiver: number;
   port?: number;
@@ -58,7 +54,7 @@ let host: ChildProcess | undefined;
 let started = 0;
 let running = 0;
 
-/** Starts a receiver, which is stopped at the end of the test. All receivers of a test process share one process. */
+/** Starts a receiver, until the end of the test. All receivers share one process. */
 export async function startReceiver(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
   host ??= startHost();
   const to = host;
@@ -121,17 +117,16 @@ function startHost(): ChildProcess {
   child.once('exit', () => {
     host = undefined;
   });
-  // The process of the receivers ends when its channel closes, which happens when the test process ends. It must not keep the test process
-  // running.
+  // The process of the receivers ends with its channel, and must not keep the test process running.
   child.channel?.unref();
   child.unref();
   return child;
 }
 
-/** Waits until a condition is true. After half a minute it fails with the name of the condition. */
+/** Waits until a condition is true. Fails after half a minute. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 30_000;
-  // The pause grows, because the check may be expensive. For example, it may read a journal each time.
+  // The check may be expensive, such as reading a journal.
   for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
     if (performance.now() > endMs) assert.fail(`waited half a minute for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

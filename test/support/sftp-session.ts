@@ -34,11 +34,9 @@ import { FileUploadStore } from '../../src/state/memory/uploads.ts';
 import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** Files of an account, and the events that they have emitted. */
 export interface TestFiles {
   files: AccountFiles;
   environment: FilesEnvironment;
-  /** The account's home folder. */
   home: string;
   /** The limits in `server.uploads`. */
   uploadLimits: { expireAfterMs: number; maxPerAccount: number };
@@ -51,7 +49,7 @@ const component = { uuid: 'sftp', type: 'ssh', name: 'SFTP' };
 const peer = { address: '127.0.0.1', port: 1, protocol: 'TCP', family: 'IPv4' } as const;
 const context: EventContext = { account: { uuid: 'alice', name: 'alice', peer }, component };
 
-/** Returns the files of an account in a new folder, as an SSH service would have them, but without a service. */
+/** Returns the files of an account in a new folder, without a service. */
 export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {}): TestFiles {
   const folder = temporaryFolder(t);
   const home = join(folder, 'home');
@@ -158,7 +156,7 @@ export function testSession(
   return { ...shared, client: new RawSftp(theirs), channel, served, lose: () => gone.abort() };
 }
 
-/** Returns two connected streams. Bytes written to one of them wait until they are read from the other. */
+/** Returns two connected streams. Written bytes wait until they are read. */
 function streamPair(): [Duplex, Duplex] {
   const end = (other: () => Duplex): Duplex & { wanted?: () => void } =>
     Object.assign(
@@ -185,7 +183,7 @@ function streamPair(): [Duplex, Duplex] {
   return [a, b];
 }
 
-/** A client that sends raw SFTP packets. It may send many requests before it reads replies. */
+/** A client that sends raw SFTP packets, and need not wait for replies. */
 export class RawSftp {
   readonly stream: Duplex;
   #received = Buffer.alloc(0);
@@ -221,7 +219,6 @@ export class RawSftp {
     }
   }
 
-  /** Sends a request. */
   ask(type: number, build?: (fields: FieldWriter) => unknown): Promise<SftpReply> {
     const id = ++this.#lastId;
     return new Promise((resolve) => {

@@ -7,9 +7,7 @@ import type { TestContext } from 'node:test';
 import type { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 
-/**
- * Mounts a small file system (tmpfs), which needs root. Without root the test is skipped and the reason is printed; in CI the test fails.
- */
+/** Mounts a small file system (tmpfs). Without root, the test is skipped. */
 export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'svc-disk-'));
   if (!mount(t, disk, sizeKib)) {
@@ -20,17 +18,15 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
     execFileSync('umount', ['-l', disk]);
     rmdirSync(disk);
   };
-  // This hook runs after the server that uses the disk was stopped.
   watchOutput(t, unmount, []);
   return disk;
 }
 
 /**
- * Creates a home folder with a folder `d` that cannot be removed completely. A member `held` of `d` is a mounted disk if the test runs as
- * root, because a file mode does not stop root. Otherwise `held` is a read-only folder. Call this function before the server starts, so
- * that the home folder is removed after the server has stopped.
+ * Creates a home folder with a folder `d` whose member `held` cannot be removed: a mounted disk for root, otherwise a read-only folder.
+ * Call it before the server starts, so that the home folder is removed after the server has stopped.
  *
- * @returns undefined if it cannot be created; in that case the test is skipped
+ * @returns undefined if it cannot be created; the test is then skipped
  */
 export function unremovable(t: TestContext): { home: string; left: string } | undefined {
   const home = mkdtempSync(join(tmpdir(), 'svc-held-'));
@@ -53,12 +49,7 @@ export function unremovable(t: TestContext): { home: string; left: string } | un
   return { home, left: isRoot ? 'held' : 'held/file' };
 }
 
-/**
- * Creates a home folder with another file system at `mounted`. Call this before the server starts, so that the disk is unmounted after the
- * server has stopped.
- *
- * @returns undefined without root
- */
+/** Creates a home folder with another file system at `mounted`. Call it before the server starts. @returns undefined without root */
 export function homeWithDisk(t: TestContext, sizeKib: number): { home: string; mounted: string } | undefined {
   const home = mkdtempSync(join(tmpdir(), 'svc-mounted-'));
   const mounted = join(home, 'mounted');
@@ -85,7 +76,6 @@ function mount(t: TestContext, at: string, sizeKib: number): boolean {
   }
 }
 
-/** Fills a disk completely with one file. */
 export function fillDisk(path: string): void {
   writeFileSync(path, '');
   assert.throws(() => {

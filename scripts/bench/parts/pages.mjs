@@ -1,6 +1,5 @@
 // Measures the page of a folder with 10,000 members in Chromium, with a CPU that is slowed down to a quarter: when the page becomes usable,
-// and the longest time for which it does not react while a user scrolls, filters, selects and sorts. Also measures the console while it
-// follows events. Uses Chromium's tracing. Needs Chromium (Debian: `chromium`).
+// and the longest time for which it does not react. Also measures the console while it follows events. Needs Chromium.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -13,7 +12,6 @@ const slowedTimes = 4;
 const keyPauseMs = 120;
 const executablePath = '/usr/bin/chromium';
 
-/** The measured times, in milliseconds. */
 const figures = {
   rows: 'the first rows appear',
   complete: 'the whole page has arrived',
@@ -25,7 +23,6 @@ const figures = {
   sort: 'longest task, sorting by size',
 };
 
-/** The measurements of the console, on its page of events. */
 const consoleFigures = {
   form: ['console: the form appears', 'ms'],
   row: ['console: the first event appears', 'ms'],
@@ -36,7 +33,6 @@ const consoleFigures = {
 const tailedPerSecond = 100;
 const tailMs = 10_000;
 
-/** Returns svc with a console in addition to its files. */
 async function withConsole(build) {
   const peer = svc(build);
   const consolePort = await freePort();
@@ -50,7 +46,7 @@ async function withConsole(build) {
   return Object.assign(peer, { consolePort });
 }
 
-/** Requests a small file repeatedly. Each request causes an event. @returns a function that stops the requests */
+/** Requests a file repeatedly, which causes events. @returns a function that stops the requests */
 function askAgain(server) {
   const timer = setInterval(() => {
     void fetch(`http://127.0.0.1:${server.port}/home/small`, { headers: server.headers }).then(
@@ -61,7 +57,6 @@ function askAgain(server) {
   return () => clearInterval(timer);
 }
 
-/** Logs in to the console of a server in a new browser context, and follows its events. */
 async function follow(browser, server) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
   try {
@@ -137,16 +132,13 @@ async function scrollFast(devTools) {
   await devTools.send('Input.synthesizeScrollGesture', gesture);
 }
 
-/**
- * Returns a function that clicks a visible element. It finds the element beforehand, because the driver's search takes longer than the
- * reaction of the page.
- */
+/** Returns a function that clicks an element. The driver's search for it takes longer than the page's reaction. */
 async function presser(page, selector) {
   const { x, y, width, height } = await page.locator(selector).boundingBox();
   return () => page.mouse.click(x + width / 2, y + height / 2);
 }
 
-/** Measures one visit in a new browser context. The first page of the visit puts style and script into the cache. */
+/** Measures one visit in a new browser context. Its first page fills the cache. */
 async function visit(browser, server) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
   try {
@@ -156,7 +148,7 @@ async function visit(browser, server) {
     await page.locator('input[name=password]').fill(password);
     await page.locator('form[action$=login] button').click();
     await page.locator('#members').waitFor();
-    // Without this wait, tasks of the first page would be counted for the next one.
+    // Tasks of the first page must not count for the next one.
     await page.waitForTimeout(1000);
     const devTools = await context.newCDPSession(page);
     const found = await open(page, devTools, `http://127.0.0.1:${server.port}/home/list/`);

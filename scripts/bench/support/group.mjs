@@ -1,4 +1,4 @@
-// Starts each server once, in its own folder. Ends all servers at the end.
+// Starts each server once, in its own folder.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -9,7 +9,6 @@ import { send } from './exchange.mjs';
 import { cpuSeconds, family, freePort, versionOf } from './machine.mjs';
 import { basic, peers, userKey } from './peers.mjs';
 
-/** Returns whether an SSH server answers at a port. */
 function speaksSsh(port) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -19,7 +18,7 @@ function speaksSsh(port) {
   });
 }
 
-/** Writes the configuration of OpenSSH's clients for a server. @returns path of the file */
+/** Writes a configuration for OpenSSH's clients. @returns its path */
 function sshConfig(place) {
   const path = join(place.folder, 'ssh_config');
   const lines = [`HostName 127.0.0.1`, `Port ${place.port}`, `User ${userInfo().username}`, `IdentityFile ${userKey(place)}`];
@@ -28,11 +27,9 @@ function sshConfig(place) {
   return path;
 }
 
-/** The servers of one run. */
 export class Group {
   #children = [];
   #running = new Map();
-  /** Programs that are not installed. */
   missing = new Set();
 
   /** @param folder folder for configurations, journals and logs @param home the folder that is served */
@@ -41,11 +38,7 @@ export class Group {
     this.home = home;
   }
 
-  /**
-   * Starts servers, if they do not run yet: those in `some`, and all peers with the scheme. With `ability`, servers that lack it are left out.
-   *
-   * @returns the servers that are installed
-   */
+  /** Starts the servers in `some`, and the peers with the scheme and the ability. @returns those that are installed */
   async all(some, scheme, ability) {
     const found = [];
     for (const peer of [...some, ...peers.filter((one) => one.scheme === scheme)]) {
@@ -72,7 +65,7 @@ export class Group {
     const config = peer.scheme === 'ssh' ? { config: sshConfig(place), key: userKey(place) } : {};
     const server = { name: peer.name, peer, port, folder, at, version, publicPath: peer.publicPath ?? '/small', headers: {}, ...config };
     if (peer.scheme === 'http') server.headers = { authorization: basic };
-    // Usually systemd creates this folder, because the unit of sshd requests it.
+    // Usually systemd creates this folder for sshd.
     if (peer.name === 'sshd' && process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
     const startedMs = performance.now();
     const env = { ...process.env, ...peer.env?.(place) };
@@ -89,7 +82,7 @@ export class Group {
     throw new Error(`${peer.name} does not answer`);
   }
 
-  /** Starts another instance of a server, runs `look`, and stops the instance. @returns the result of `look` */
+  /** Runs `look` with another instance of a server. @returns the result of `look` */
   async withFresh(peer, look) {
     const server = await this.start(peer);
     try {
@@ -105,7 +98,6 @@ export class Group {
     return [...new Set(servers.flatMap((server) => (server?.version ? [`${server.name} ${server.version}`] : [])))];
   }
 
-  /** Stops all servers, and waits until they have ended. */
   async stop() {
     for (const { child } of this.#children) child.kill('SIGTERM');
     await Promise.all(this.#children.map(({ ended }) => ended));
@@ -122,7 +114,7 @@ async function isUp({ peer, port, at, publicPath, headers }) {
   );
 }
 
-/** Returns the CPU time of a server so far, in seconds. It waits until the processes of closed connections have ended. */
+/** Returns the CPU time of a server so far, in seconds. It waits for the processes of closed connections to end. */
 export async function settledCpuSeconds({ pid }) {
   for (let attempt = 0; attempt < 100 && family(pid).length > 1; attempt++) await new Promise((resolve) => setTimeout(resolve, 20));
   return cpuSeconds(pid);

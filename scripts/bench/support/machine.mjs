@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { cpus } from 'node:os';
 import { delimiter } from 'node:path';
 
-// Debian installs servers in `/usr/sbin`, so this folder must be in PATH, for `isInstalled` and for all started programs.
+// Debian installs servers in `/usr/sbin`.
 process.env.PATH = [process.env.PATH, '/usr/sbin'].filter(Boolean).join(delimiter);
 
 /** Returns the first version number in the output of a program. */
@@ -28,7 +28,7 @@ export function family(pid) {
     try {
       parents.set(Number(name), Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1].split(' ')[1]));
     } catch {
-      // The process has ended meanwhile.
+      // The process has ended.
     }
   }
   const found = [pid];
@@ -50,7 +50,7 @@ export function cpuSeconds(pid) {
       for (const task of readdirSync(`/proc/${one}/task`))
         seconds += Number(readFileSync(`/proc/${one}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
     } catch {
-      // The process has ended meanwhile.
+      // The process has ended.
     }
   }
   return seconds;
@@ -63,7 +63,7 @@ export function memoryMiB(pid, field = 'VmRSS') {
     try {
       kib += Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${one}/status`, 'utf8'))?.[1] ?? 0);
     } catch {
-      // The process has ended meanwhile.
+      // The process has ended.
     }
   }
   return kib / 1024;
@@ -77,7 +77,7 @@ export function privateMiB(pid) {
       const text = readFileSync(`/proc/${one}/smaps_rollup`, 'utf8');
       for (const [, value] of text.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+)/gm)) kib += Number(value);
     } catch {
-      // The process has ended meanwhile.
+      // The process has ended.
     }
   }
   return kib / 1024;
@@ -96,11 +96,7 @@ export function median(values) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-/**
- * Runs an action.
- *
- * @returns the maximum memory (RSS) of a process during the action as `value`, in MiB, and the CPU time that the action returns
- */
+/** Runs an action. @returns the maximum memory (RSS) of a process meanwhile as `value`, in MiB, and the CPU time from the action */
 export async function withPeak(pid, action) {
   let value = 0;
   const look = () => {

@@ -7,7 +7,6 @@ import { settledCpuSeconds } from './group.mjs';
 /** Time limit of a client in milliseconds. */
 const timeoutMs = 300_000;
 
-/** The measured ciphers by their short names. */
 export const ciphers = { 'aes128-gcm': 'aes128-gcm@openssh.com', chacha20: 'chacha20-poly1305@openssh.com' };
 
 /** Runs a client to its end. @returns its output @throws Error with its error output */
@@ -36,9 +35,9 @@ export function lftp(server, command) {
 }
 
 /**
- * Measures an action: its duration in seconds, and the server's CPU seconds per unit.
+ * Measures the duration of an action in seconds, and the server's CPU seconds per unit.
  *
- * @param gibibytes number of units, in general GiB. Without a number, the CPU time is not measured
+ * @param gibibytes number of units, in general GiB. Without it, the CPU time is not measured
  */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);
@@ -52,8 +51,7 @@ export async function timed(server, action, gibibytes) {
 /**
  * Opens connections in a separate process, and holds them while `look` runs.
  *
- * @param what `handshakes`: connections are opened one after the other, and each is closed immediately; `idle`: each stays open with an
- *   SFTP session
+ * @param what `handshakes`: each connection is closed immediately; `idle`: each stays open with an SFTP session
  */
 export async function connections(server, what, count, look = async () => {}) {
   const { port, key } = server;

@@ -10,8 +10,8 @@ import { startServer } from '../../support/server.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
 /**
- * Comments before the tests of draft.test.ts, draft-ends.test.ts, concurrent.test.ts and tus.test.ts list the MUSTs of the draft or of tus
- * that a test covers. The draft is the version of 15 July 2026 (interop version 9, later than -12), with the digests of RFC 9530.
+ * The comments before the tests list the covered MUSTs of the draft, or of tus. The draft is the version of 15 July 2026 (interop
+ * version 9, later than -12), with the digests of RFC 9530.
  */
 
 // MUSTs: a 104 has `Location`, and `Upload-Limit` if there is one (Creation); all replies to one request have one `Location`
