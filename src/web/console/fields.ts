@@ -1,4 +1,4 @@
-import { make, makeButton } from '../shared/dom.ts';
+import { iconButton, make, makeButton } from '../shared/dom.ts';
 import { spans } from './events/query.ts';
 import { text, translate } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
@@ -79,7 +79,8 @@ export function filterForm(
   ...above: HTMLElement[]
 ): HTMLElement {
   const search = (wanted: URLSearchParams) => openSearch(section, wanted);
-  const clear = makeButton(text('clearFilter'), undefined, () => search(new URLSearchParams()), 'quiet');
+  const clear = iconButton(text('clearFilter'), 'close', () => search(new URLSearchParams()));
+  clear.title = text('clearFilter');
   clear.hidden = query.size === 0;
   const submit = make('button.primary', text('search'));
   const form = make('form.filter', ...fields, make('div.row.buttons', submit, clear));

@@ -190,7 +190,7 @@ byId('sections').addEventListener('click', ({ target }) => {
 });
 addEventListener(
   'hashchange',
-  ({ oldURL }) => void (loginToken(location.hash) === undefined ? show(new URL(oldURL, location.href).hash) : start()),
+  ({ oldURL }) => void (loginToken(location.hash) === undefined ? show(oldURL.replace(/^[^#]*/, '')) : start()),
 );
 // The browser would scroll before the rows are loaded. So this script scrolls, to the position that each entry of the history has as state.
 history.scrollRestoration = 'manual';

@@ -44,6 +44,9 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
 /** Time in milliseconds for which the page waits for rows that were shown before. */
 const returningMs = 5000;
 
+/** Time in milliseconds for which the position is kept after that, because parts above the rows, such as a chart, can be slower. */
+const settlingMs = 1000;
+
 /**
  * Scrolls to where a view was left, and focuses the link that was followed. Rows are loaded meanwhile, so it scrolls again whenever the
  * view grows, until it has arrived or the reader does something.
@@ -52,14 +55,14 @@ const returningMs = 5000;
  */
 export function returnTo(main: HTMLElement, top: number, from: string | undefined, signal: AbortSignal): void {
   const onGrowth = new ResizeObserver(() => {
-    scrollTo(0, top);
+    if (top > 0) scrollTo(0, top);
     const link = [...main.querySelectorAll('a')].find(({ hash }) => hash === from);
     if (!link) return;
     const { top: above, bottom } = link.getBoundingClientRect();
     // While the page of the followed link was open, live events may have moved the row of the link.
     if (above < 0 || bottom > innerHeight) link.scrollIntoView({ block: 'center' });
     if (document.activeElement === main) link.focus({ preventScroll: true });
-    if (document.documentElement.scrollHeight - innerHeight >= top) stop();
+    if (document.documentElement.scrollHeight - innerHeight >= top) setTimeout(stop, settlingMs);
   });
   const stop = () => onGrowth.disconnect();
   const ends = { once: true, passive: true, signal } as const;
