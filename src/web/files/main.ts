@@ -14,7 +14,7 @@ import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
 import { isAccountPage, may } from './navigation/folder.ts';
-import { leaveSearch, renewPage, startFolderChanges } from './navigation/folder-change.ts';
+import { leaveSearch, renewPage, startFolderChanges, whileBusy } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
 import { startFilter, startSearchField } from './rows/filter.ts';
@@ -45,10 +45,10 @@ import { startUploads } from './uploads/uploads.ts';
 
 async function open(row: Row): Promise<void> {
   if (previewKind(row) === 'audio') {
-    const part = await loadPart(() => import('./player/player.ts'));
+    const part = await whileBusy(loadPart(() => import('./player/player.ts')));
     return part?.playFrom(row);
   }
-  const part = await loadPart(() => import('./viewer/viewer.ts'));
+  const part = await whileBusy(loadPart(() => import('./viewer/viewer.ts')));
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 

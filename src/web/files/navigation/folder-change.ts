@@ -106,6 +106,15 @@ async function travel(page: URL): Promise<void> {
   if (before && change === changes) restore(before);
 }
 
+/** Marks the content as busy until `work` ends. */
+export async function whileBusy<T>(work: Promise<T>): Promise<T> {
+  const main = byId('main');
+  main.ariaBusy = 'true';
+  return await work.finally(() => {
+    if (!underWay) main.ariaBusy = null;
+  });
+}
+
 /** Fetches a page. Meanwhile, the content is marked as busy. @returns undefined if another call has started since */
 async function load(page: URL): Promise<PageReply | undefined> {
   underWay?.abort();
