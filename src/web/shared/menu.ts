@@ -26,7 +26,7 @@ const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, A
 /** Adds a button to the menu of the page. When it is pressed, the menu closes. */
 export function addToMenu(button: HTMLButtonElement): void {
   // Pages of share links have no menu.
-  document.querySelector('#menu a.button')?.before(button);
+  document.querySelector('#menu hr')?.before(button);
   // When the menu closes, the focus returns to the button that opened it. So the menu closes before the action, which may move the focus.
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }

@@ -4,7 +4,7 @@ import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
 /**
- * The menu of a page: account, colours, language, other pages, password, API and logout. It is a popover, which opens, closes and
+ * The menu of a page: account, other pages, password, API, colours, language and logout. It is a popover, which opens, closes and
  * restores the focus without a script.
  */
 export function accountMenu(context: PageContext): Html {
@@ -15,15 +15,15 @@ export function accountMenu(context: PageContext): Html {
 <div id="menu" popover>
 ${person && html`<p class="me">${bdi(person.name)}</p>`}
 ${account?.hasQuota && html`<div id="space" hidden></div>`}
-${themeChoice(context)}
-${languageChoice(context)}
-<hr>
 ${placeLinks(context)}
 ${
   person?.mayChangePassword &&
   html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}${language.text('changePassword')}</a>`
 }
 ${context.showApiLink && html`<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>`}
+<hr>
+${themeChoice(context)}
+${languageChoice(context)}
 ${
   person?.hasSession &&
   html`<form method="post" action="/__svc__/logout"><button class="quiet">${icon('out')}${language.text('signOut')}</button></form>`
