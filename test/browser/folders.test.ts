@@ -131,6 +131,25 @@ browserTest('uploads continue while another folder is shown, and arrive in the f
   assert.equal(readFileSync(join(server.home, 'Open/b.txt'), 'utf8'), 'b');
 });
 
+browserTest('while the code of the first preview is fetched, the page is marked as busy', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), 'some text');
+  const page = await openFolder(t, server);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route('**/*.js', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByRole('link', { name: 'a.txt' }).click();
+  await page.locator('main[aria-busy]').waitFor();
+  letGo();
+  await page.getByRole('dialog').getByText('some text').waitFor();
+  assert.equal(await page.locator('main[aria-busy]').count(), 0);
+});
+
 browserTest('the folder clicked last opens; offline, the page stays as it is; without a session, it asks for the password', async (t) => {
   const server = await startServer(t);
   for (const name of ['First', 'Second']) mkdirSync(join(server.home, name));
@@ -192,6 +211,11 @@ for (const javaScriptEnabled of [true, false]) {
       await field.fill('deep');
       await page.locator('#tools').getByText('1 match').waitFor();
       await page.locator('#tools').getByRole('button', { name: 'Search in sub-folders' }).waitFor();
+      const isWhole = await below.evaluate((button) => {
+        const { left, top, width } = button.getBoundingClientRect();
+        return button.contains(button.ownerDocument.elementFromPoint(left + width / 2, top + 0.5));
+      });
+      assert.ok(isWhole, 'the form of the field covers the upper edge of the button');
       assert.equal(await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth), false);
     }
     await field.fill('needle');

@@ -62,7 +62,7 @@ browserTest('without scripts: a failed login and error pages say what is wrong',
   await page.locator('#members').waitFor();
 });
 
-browserTest('without scripts: the hint of the search field is shown whole, in each language', async (t) => {
+browserTest('without scripts: the hint of the search field is shown whole and nothing covers the field, in each language', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   for (const locale of ['en-GB', 'de-DE', 'fr-FR', 'es-ES'])
@@ -78,6 +78,14 @@ browserTest('without scripts: the hint of the search field is shown whole, in ea
           return input.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - context.measureText(input.placeholder).width;
         })()`);
         assert.ok(room >= 0, `${locale}, ${width} px, ${path}: ${room}`);
+        const covered = await page.evaluate<boolean>(`(() => {
+          const { left, top, right, bottom } = document.querySelector('input[name=search]').getBoundingClientRect();
+          return [...document.querySelectorAll('#tools > :not(.search)')].some((tool) => {
+            const box = tool.getBoundingClientRect();
+            return box.left < right && box.right > left && box.top < bottom && box.bottom > top;
+          });
+        })()`);
+        assert.equal(covered, false, `${locale}, ${width} px, ${path}: another tool covers the field`);
       }
     }
 });
