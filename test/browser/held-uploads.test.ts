@@ -36,7 +36,10 @@ browserTest('an upload whose inspection is late is “being checked” until the
     ['good.txt', 204, 'done'],
     ['refused.txt', 422, 'failed: it was refused or withdrawn'],
   ] as const) {
-    await page.locator('#tools input[type=file]').first().setInputFiles([file(name, 'wait')]);
+    await page
+      .locator('#tools input[type=file]')
+      .first()
+      .setInputFiles([file(name, 'wait')]);
     await until('the upload is held', async () => (await heldOf(server)).length === 1);
     await line(name).getByText('being checked', { exact: true }).waitFor();
     assert.equal(await line(name).getByRole('link').count(), 0, 'nobody has to review it yet');
