@@ -16,7 +16,7 @@ browserTest('impossible names of a new folder are refused; a created or renamed 
   for (const name of ['..', '.', '   ', 'a/b']) {
     await dialog.getByLabel('Name of the new folder').fill(name);
     await page.keyboard.press('Enter');
-    await dialog.getByText('This name is not allowed.').waitFor();
+    await dialog.getByText('A name cannot contain “/”, and cannot be “.” or “..”.').waitFor();
     await dialog.getByLabel('Name of the new folder').fill('IMG_5.bin');
     await page.keyboard.press('Enter');
     await dialog.getByText('This name is taken already.').waitFor();

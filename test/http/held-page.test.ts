@@ -37,10 +37,10 @@ test('the page of held uploads shows sizes and reasons, has four languages, and 
   assert.deepEqual(
     items.map(([, ...facts]) => facts.map((fact) => fact.trim())),
     [
-      ['slow', 'being checked', '4 bytes', '/d'],
-      ['large', 'too large to be checked', '2 kB', '/d'],
-      ['failed', 'it could not be checked', '4 bytes', '/d'],
-      ['&lt;odd&gt;.csv', 'somebody has to look at it', '3 bytes', '/d'],
+      ['slow', 'It is being checked.', '4 bytes', '/d'],
+      ['large', 'It is too large to be checked.', '2 kB', '/d'],
+      ['failed', 'It could not be checked.', '4 bytes', '/d'],
+      ['&lt;odd&gt;.csv', 'Somebody has to look at it.', '3 bytes', '/d'],
     ],
   );
   for (const [language, title] of [

@@ -221,7 +221,7 @@ function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modi
   const place = folder === '/' ? language.text('files') : folder;
   return html`<tr role="row"><td role="cell"></td><td role="cell"><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${memberUrlPath(path, isFolder)}">${marked(name, text)}</a></td>\
 <td role="cell" data-size="${sizeBytes}">${isFolder ? html`<span class="hidden">${language.text('folder')}</span>` : language.size(sizeBytes)}</td>\
-<td role="cell" data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</td>\
+<td role="cell" data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)} UTC</td>\
 <td role="cell"><a href="${memberUrlPath(folder, true)}">${bdi(place)}</a></td></tr>
 `;
 }

@@ -152,7 +152,7 @@ ${problem && explanation === undefined && html`<p class="detail${problem.relativ
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
 ${until === undefined && problem?.code !== 'gone' && wayOn(exchange, context, refreshTo, dropped)}
-${problem?.code === 'not-found' && !context.linked && exchange.client && searchForm(context, '/' as VirtualPath, { text: exchange.target.kind === 'member' ? baseName(exchange.target.path) : '', isEverywhere: false }, language.text('searchAll'))}
+${problem?.code === 'not-found' && !context.linked && exchange.client && html`<p class="hint">${language.text('searchAll')}</p>${searchForm(context, '/' as VirtualPath, { text: exchange.target.kind === 'member' ? baseName(exchange.target.path) : '', isEverywhere: false }, language.text('searchAll'))}`}
 </main>`;
   return pageReply(context, status, { title, body, refreshTo, hasScript }, headers);
 }

@@ -53,7 +53,7 @@ function groupItems(language: Language, files: AccountFiles, { changes, kind, ro
   const count = language.text('items', { count: items.length });
   const what = root !== undefined && inspect(files, shown) ? html`${bdi(baseName(shown))} (${count})` : count;
   return [
-    html`<li><details><summary>${language.text(kindTexts[kind])}${language.text('colon')}${what}</summary>
+    html`<li><details><summary class="i${root !== undefined && ' folder'}">${language.text(kindTexts[kind])}${language.text('colon')}${what}</summary>
 <ul class="recent">
 ${items}
 </ul></details>

@@ -66,10 +66,12 @@ export async function showDownloadsLeft(): Promise<void> {
 function bar({ usedBytes, availableBytes }: Space): HTMLElement[] {
   const total = usedBytes + availableBytes;
   const percent = Math.round((usedBytes / total) * 100);
-  const words = [
+  const facts = [
     uploadText('spaceUsed', { used: sizeText(usedBytes), total: sizeText(total) }),
     uploadText('spaceFree', { free: sizeText(availableBytes) }),
-  ].join(' · ');
+  ];
+  // Each fact stays on one line.
+  const words = facts.map((fact) => fact.replaceAll(' ', '\u00a0')).join('\u00a0· ');
   const filled = make('span');
   filled.style.width = `${percent}%`;
   const attributes = { role: 'meter', 'aria-label': uploadText('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };

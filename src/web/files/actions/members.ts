@@ -72,10 +72,10 @@ export function nameProblem(name: string): string | undefined {
  * @returns the name if it was accepted
  */
 export async function askName(
-  question: Pick<DialogModel, 'title' | 'selectedLength'> & { label: string; button: string; value?: string },
+  question: Pick<DialogModel, 'title' | 'selectedLength'> & { label: string; button: string; value?: string; old?: string },
   check: (name: string) => Promise<string | undefined>,
 ): Promise<string | undefined> {
-  const { title, label, button, value = '', selectedLength } = question;
+  const { title, label, button, value = '', old = value, selectedLength } = question;
   const focus = make('input', { required: true, maxLength: 255, autocomplete: 'off', value });
   const answer = await ask({
     title,
@@ -83,7 +83,7 @@ export async function askName(
     buttons: [cancelButton(), { value: 'ok', label: button, kind: 'primary' }],
     focus,
     selectedLength,
-    check: async () => (focus.value === value ? undefined : (nameProblem(focus.value) ?? check(focus.value))),
+    check: async () => (focus.value === old ? undefined : (nameProblem(focus.value) ?? check(focus.value))),
   });
   return answer === 'ok' ? focus.value : undefined;
 }

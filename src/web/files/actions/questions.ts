@@ -5,6 +5,7 @@ import { text } from '../language.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
 import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
+import { nextName } from '../uploads/upload.ts';
 import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.ts';
 import { askName, noticeUndoable } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
@@ -119,10 +120,11 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
     problems.push(messageName(name) + text('colon') + reason);
     return undefined;
   }
-  const dot = name.lastIndexOf('.');
-  const question = { title: reason, label: text('renameTo'), button: label, value: name, selectedLength: dot > 0 ? dot : name.length };
-  const newName = await askName(question, async (wanted) => (await post(wanted)).reason);
-  return newName === name ? undefined : newName;
+  const value = nextName(name);
+  const dot = value.lastIndexOf('.');
+  const selectedLength = dot > 0 ? dot : value.length;
+  const question = { title: reason, label: text('renameTo'), button: label, value, old: '', selectedLength };
+  return askName(question, async (wanted) => (await post(wanted)).reason);
 }
 
 function splitPlace(path: string): { name: string; folder: string } {

@@ -178,7 +178,7 @@ function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) =
     const discard = makeButton(uploadText('discard'), undefined, () => drop(kept), 'quiet');
     for (const button of [resume, discard]) button.ariaLabel = button.textContent + text('colon') + path;
     const title = make('span.title', { title: displayName(path) }, make('bdi', displayName(path)));
-    const line = make('li', title, make('span.hint', done), resume, discard, field);
+    const line = make('li', title, make('span.hint', done), make('span.row', resume, discard), field);
     lines.set(location, line);
     list.append(line);
     byId('members').before(element);
