@@ -1,7 +1,7 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { wholeTime } from '../../shared/dates.ts';
 import { ask, cancelButton } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
+import { formatTag } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
@@ -107,7 +107,7 @@ async function shareAs(path: string, name: string, kinds: readonly string[], lik
       }
     },
   });
-  if (answer === 'ok' && made) await showLink(made);
+  if (answer === 'ok' && made) await showLink(made, password.value !== '');
 }
 
 /** Returns the lifetimes to choose from, up to the maximum. The default is selected. */
@@ -116,13 +116,14 @@ function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
   return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));
 }
 
-async function showLink({ url, expires }: NewLink): Promise<void> {
+async function showLink({ url, expires }: NewLink, isLocked: boolean): Promise<void> {
   const field = make('input', { readOnly: true, value: url });
   const { button, said } = copyButton(field);
+  const date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'short' }).format(Date.parse(expires));
   await ask({
     title: shareText('linkReady'),
     content: [
-      make('p', shareText('linkOnce', { date: wholeTime(Date.parse(expires)) })),
+      make('p', shareText(isLocked ? 'lockedLinkOnce' : 'linkOnce', { date })),
       make('div.row.beside', make('label.labelled', shareText('linkAddress'), field), button),
       said,
       make('p', make('a', { href: linksUrl }, shareText('allShared'))),
