@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** The pages for users, as paths from the root. The contract and the design have no snippets to run. */
+/** The pages for users. The contract and the design have no snippets to run. */
 const pages = [
   'README.md',
   ...['integrate', 'operate', 'reference', 'use'].flatMap((folder) =>
@@ -37,7 +37,7 @@ function headingOf(names: readonly string[]): string {
   return `\n${'#'.repeat(names.length + 1)} \`svc ${names.join(' ')}\`\n`;
 }
 
-/** Returns the help of an existing command: its text in the reference (`npm run docs -- --check` verifies it) or the output of `--help`. */
+/** Returns the help of a command, from the reference or from `--help`. */
 function helpOf(names: readonly string[]): string {
   const [, section = ''] = commands.split(headingOf(names));
   const told = snippetsOf(section)[0]?.text;
@@ -47,7 +47,6 @@ function helpOf(names: readonly string[]): string {
   return end.stdout;
 }
 
-/** Returns the options of a command line that its help does not contain. */
 function unknownOptions(words: readonly string[]): string[] {
   const names: string[] = [];
   for (const word of words) {
@@ -58,7 +57,7 @@ function unknownOptions(words: readonly string[]): string[] {
   return words.filter((word) => /^--?[a-z]/.test(word)).filter((word) => !help.includes(word.split('=', 1)[0] as string));
 }
 
-/** Returns the calls of svc in shell lines, as words. */
+/** Returns the calls of svc in shell lines as words. */
 function callsOf(text: string): string[][] {
   return text
     .split('\n')
@@ -67,7 +66,7 @@ function callsOf(text: string): string[][] {
     .map((match) => (match[1] as string).trim().split(/\s+/));
 }
 
-/** Snippets read secrets from the environment, so each variable has a value here. */
+/** The environment of snippets: each variable has a value. */
 const everyVariable = new Proxy<Record<string, string>>({}, { get: () => 'value', has: () => true });
 
 test('every snippet of the documentation is run or checked', () => {
@@ -79,14 +78,14 @@ test('every snippet of the documentation is run or checked', () => {
   const kinds: Record<string, (text: string) => void> = {
     // test/readme.test.ts runs the tours.
     console: (text) => assert.match(text, /^\$ /),
-    // `npm run docs` generates these blocks, and its option --check compares them.
+    // `npm run docs -- --check` compares these blocks.
     text: (text) => assert.match(text, /^Usage: svc /),
     json: (text) => assert.ok(JSON.parse(text)),
     yaml: (text) => {
       if (/^cases:/m.test(text)) readCases(text, 'svc.test.yaml');
       else parseConfig(parseSource('/nowhere/svc.config.yaml', text), everyVariable);
     },
-    // Whole files that tests run: test/http/uploads/bad-line.test.ts, test/examples-recipes.long.test.ts.
+    // Other tests run these files: test/http/uploads/bad-line.test.ts, test/examples-recipes.long.test.ts.
     python: (text) => assert.ok(examples.has(text), 'the snippet is a whole file of examples/'),
     javascript: (text) => assert.ok(examples.has(text), 'the snippet is a whole file of examples/'),
     sh: (text) => {
@@ -145,7 +144,7 @@ function allPages(): string[] {
   return [...pages, ...within('docs/design'), ...within('docs/spec'), 'CONTRIBUTING.md', 'CHANGELOG.md'];
 }
 
-/** Returns the lines of a page with their places, and with the line that opened the block of code which contains them. */
+/** Returns the lines of a page with their places, and with the opening line of the code block around them. */
 function placedLines(page: string): { line: string; place: string; fence: string | undefined }[] {
   let fence: string | undefined;
   return read(page)
@@ -156,7 +155,7 @@ function placedLines(page: string): { line: string; place: string; fence: string
     });
 }
 
-/** Returns lines that are too wide although they can be broken: rows of tables, pictures and outputs of a tour cannot. */
+/** Returns lines that are too wide although they can be broken. */
 function wideLines(page: string): string[] {
   let isGenerated = page.startsWith('docs/reference/');
   return placedLines(page).flatMap(({ line, place, fence }) => {

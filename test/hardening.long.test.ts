@@ -12,7 +12,6 @@ import { freePort } from './support/redis.ts';
 import { hasProgram } from './support/requires.ts';
 import { temporaryFolder } from './support/temp.ts';
 
-/** A line of the checklist. */
 interface Check {
   id: string;
   command: string;

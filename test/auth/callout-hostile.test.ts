@@ -6,7 +6,6 @@ import { rawEndpoint } from '../support/raw-endpoint.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Starts an endpoint that sends the same raw reply to every request. Returns its URL. */
 function replying(t: TestContext, reply: string | Buffer): Promise<string> {
   return rawEndpoint(t, (socket) => socket.end(reply));
 }
@@ -15,7 +14,6 @@ function withLength(status: string, body: string): string {
   return `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-/** Returns `levels` nested lists as JSON. */
 const lists = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
 const startWith = (t: TestContext, url: string) =>
@@ -67,7 +65,7 @@ const coded = (headers: string, body: Buffer | string) =>
     Buffer.from(body),
   ]);
 
-/** Replies that would accept an account if their coding were allowed. */
+/** Replies that accept an account, in codings that are not allowed. */
 const codings: [string, Buffer][] = [
   ['Transfer-Encoding: gzip, chunked, and a body that is not gzip', coded('Transfer-Encoding: gzip, chunked', chunked(account))],
   ['Transfer-Encoding: gzip, chunked, and a body in gzip', coded('Transfer-Encoding: gzip, chunked', chunked(gzipSync(account)))],

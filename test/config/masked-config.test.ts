@@ -79,7 +79,6 @@ test('a value from a variable is masked in every option', () => {
   assert.ok(compared > 100, `${compared} pairs`);
 });
 
-/** Returns a copy of a value in which references to variables replace all texts. */
 function referring(value: unknown, env: Record<string, string>): unknown {
   if (typeof value === 'string') {
     const name = `V${Object.keys(env).length}`;

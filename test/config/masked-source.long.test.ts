@@ -19,12 +19,12 @@ function findingsOf(text: string, file = '/nowhere/svc.config.yaml'): readonly F
   }
 }
 
-/** Returns all that `svc validate` prints about a file, in each output format. */
+/** Returns all that `svc validate` prints about a file, in all formats. */
 function allSaid(text: string, file?: string): string {
   const findings = findingsOf(text, file);
   const excerpts = excerptLines(text);
   const texts = findings.map((finding) => findingText(finding, excerpts, { isTTY: false } as NodeJS.WriteStream));
-  // Every line is printed as if it had a finding.
+  // As if every line had a finding.
   return [...texts, JSON.stringify(findings), JSON.stringify(sarifLog(findings)), maskedSource(text)].join('\n');
 }
 
@@ -73,7 +73,7 @@ test('of a configuration in package.json, values are shown and secrets are maske
   assert.equal(said.includes('marker-1'), false, said);
 });
 
-/** Words that form the secrets. The test searches the output for each of them. */
+/** Words of the secrets. */
 const words = ['Zq7hunter', 'Zq8sesame', 'Zq9swordfish', 'Zq5correct', 'Zq4battery'];
 const joints = [
   ', ',
@@ -110,12 +110,11 @@ const secretTexts = fc
   .array(fc.tuple(fc.constantFrom('', ...joints), fc.constantFrom(...words)), { minLength: 1, maxLength: 4 })
   .chain((parts) => fc.constantFrom('', ...joints).map((end) => parts.map(([joint, word]) => joint + word).join('') + end));
 
-/** Returns a secret in the form that its place needs. */
 const inPlace = (place: string, secret: string) => (place === 'headers as text' ? `X-Access: ${secret.replaceAll('\n', ' ')}` : secret);
 
 const indented = (text: string, by: string) => text.split('\n').join(`\n${by}`);
 
-/** Styles of writing a scalar. YAML may read a plain scalar as something else. */
+/** Styles of writing a scalar. */
 const styles: Record<string, (secret: string, by: string) => string> = {
   plain: (secret, by) => indented(secret, by),
   single: (secret, by) => `'${indented(secret.replaceAll("'", "''"), by)}'`,
@@ -135,7 +134,6 @@ const styles: Record<string, (secret: string, by: string) => string> = {
   'unquoted in a block of text': (secret, by) => `|x${words[3]}\n${by}${indented(secret, by)}`,
 };
 
-/** Configurations that surround a scalar. */
 const places: Record<string, (scalar: (by: string) => string) => string> = {
   'a password of a block': (scalar) => `accounts:\n  alice:\n    password: ${scalar('      ')}\n    enabled: maybe\n`,
   'a mistyped password': (scalar) => `accounts:\n  alice:\n    passwrd: ${scalar('      ')}\n    enabled: maybe\n`,
@@ -180,7 +178,7 @@ test('no finding about a broken file shows any part of a secret', () => {
         );
         for (const { at, put } of faults) {
           const index = Math.floor(at * text.length);
-          // Leave words and keys whole: a part of a cut word cannot be recognised as a secret.
+          // A part of a cut word cannot be recognised as a secret.
           const around = text.slice(Math.max(0, index - 12), index + 12);
           if (/\w/.test(text.charAt(index - 1)) && /\w/.test(text.charAt(index))) continue;
           if (around.includes('Zq') && /\w/.test(text.charAt(index))) continue;

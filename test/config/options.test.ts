@@ -11,7 +11,7 @@ import { assertLinear } from '../support/doubling.ts';
 import { configurations } from '../support/many-entries.ts';
 import { configWith, options as table } from '../support/option-table.ts';
 
-// These are two of the entries of `configurations`. test/config/many-entries.long.test.ts runs the test for all of them.
+// test/config/many-entries.long.test.ts runs this test for all `configurations`.
 for (const name of ['unknown options of services', 'one address for all services'])
   test(`the work of a check grows at most linearly with the configuration: ${name}, in one line`, () =>
     assertLinear(name, (count) => JSON.stringify(configurations[name]?.(count)), checkedConfig, 1000));
@@ -30,12 +30,11 @@ function findings(text: string, env: Record<string, string> = {}): readonly Find
   return [];
 }
 
-/** Returns a configuration in one line with one option. @param value as YAML */
 function optionText(where: string, option: string, value: string): string {
   return JSON.stringify(configWith(where, option, '@')).replace('"@"', () => value);
 }
 
-/** Options without a row of their own: entries of maps, and those that another row documents. */
+/** Options that other rows document, and entries of maps. */
 const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'uploads', 'held', 'password_policy', 'security_policy']);
 
 test('the table has every option of the schema', () => {
@@ -66,7 +65,7 @@ test('the table has every option of the schema', () => {
     handler: kinds('event_handlers')[0],
     forward: kinds('event_handlers')[1],
   };
-  // http and https share one definition, so a row of either covers both.
+  // http and https share one definition.
   const covered = new Set(table.map(([where, option]) => `${where === 'https' ? 'http' : where}.${option}`));
   const missing = Object.entries(nodes).flatMap(([where, node]) =>
     Object.keys(node?.properties ?? {})

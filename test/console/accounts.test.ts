@@ -67,7 +67,6 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   const guess = async (number: number) => (await server.get('/home/', { user: `alice:wrong-${number}` })).status;
   for (let number = 0; number < 3; number++) await guess(number);
   assert.equal(await guess(3), 429);
-  // An operator logs in from the same address.
   const headers = await console.session();
   const [ban] = (await console.get('/api/bans', { headers })).json<Listed>().items;
   assert.deepEqual([ban?.address, ban?.logins, ban?.failures], ['127.0.0.1', 'files', 3]);
@@ -90,7 +89,7 @@ test('guesses at a file account do not lock out the administrator of the same na
     { server: { security_policy: { ban_after_failures: 100 } } },
     { administrators: { alice: { password: await cheapHash(testPassword), role: 'operator' } } },
   );
-  // The second name looks like the name under which the console lists the limit of the administrator alice (`administrator/alice`).
+  // The console lists the limit of the administrator alice as `administrator/alice`.
   for (const name of ['alice', 'administrator alice'])
     for (let index = 0; index < 10; index++) await server.get('/home/', { user: `${name}:guess ${index}` });
   const user = `alice:${testPassword}`;
@@ -167,7 +166,7 @@ test('explain decides by the configuration in force, refuses wrong requests, and
   assert.equal((await ask({ user: 'alice', method: 'GET', path: '/home/' }, asViewer)).status, 403);
 });
 
-/** Starts an endpoint that replies 403 and repeats the password. After `hold`, replies wait for `letGo`. */
+/** Starts an endpoint that replies 403 with the password. After `hold`, replies wait for `letGo`. */
 async function echoing(t: TestContext) {
   const waiting: (() => void)[] = [];
   let isHolding = false;
@@ -237,9 +236,9 @@ test('an auth-test asks the methods in force; its credentials are shown nowhere'
   const echoed = await ask({ username: 'bob', password: secret });
   assert.deepEqual([echoed.status, authTestReport.parse(echoed.json()).outcome], [200, 'rejected']);
   assert.match(echoed.text, /no: \*\*\*/);
-  // If the password is a word of svc's own messages, the word is not masked in these messages.
+  // A password that is a word of svc's own messages is not masked in these messages.
   for (const word of ['account', 'rejected', 'endpoint', 'local', 'http', 'remote', 'outcome', 'credentials']) {
-    // The request is not sent with the test client, which would treat the word as a secret from then on.
+    // The test client would treat the word as a secret.
     const headers = { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ username: 'bob', password: word });
     const { methods } = authTestReport.parse(await (await fetch(`${console.url}/api/auth-test`, { method: 'POST', headers, body })).json());
@@ -311,7 +310,6 @@ test('four auth-tests run at a time, four wait, and further ones are refused; a 
   gone.abort();
   await fetched;
   endpoint.waiting.splice(0);
-  // All four places are free again, also that of the request whose client left.
   const more = Array.from({ length: 4 }, () => console.post('/api/auth-test', body, asOperator));
   await until('four requests are at the endpoint again', () => endpoint.waiting.length === 4);
   endpoint.letGo();

@@ -13,7 +13,7 @@ import { HeldClients } from '../support/transfers.ts';
 
 const ofStream = { accept: 'application/x-ndjson' };
 
-/** Starts a console. Returns clients that can leave, and a check that streams of events are possible after they have left. */
+/** Starts a console. @returns clients that can leave, and a check that streams of events are possible afterwards */
 async function startWithClients(t: TestContext, options = {}) {
   const { server, console } = await startConsole(t, {}, options);
   const clients = new HeldClients(t, console.port);
@@ -34,7 +34,6 @@ async function startWithClients(t: TestContext, options = {}) {
 test('clients that leave while their password is checked occupy no stream', async (t) => {
   const user = 'slow:marker-S1ow-password';
   const { administrators } = await consoleService();
-  // The check takes longer than the client stays.
   const slow = { password: await hashPassword(user.slice(5), { ln: 15, r: 8, p: 1 }), role: 'viewer' };
   const { server, clients, stillStreams } = await startWithClients(t, { administrators: { ...administrators, slow } });
   const paths = Array.from({ length: 5 }, () => ['/api/events', '/api/events/live', '/api/live']).flat();
@@ -52,7 +51,7 @@ test('when a connection ends, its waiting requests are dropped', async (t) => {
   socket.write(
     `GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nAccept: ${ofStream.accept}\r\n\r\n`.repeat(8),
   );
-  // The reply shows that the earlier requests have arrived.
+  // After the reply, the earlier requests have arrived.
   await console.get('/api/me', asViewer);
   socket.destroy();
   await stillStreams();

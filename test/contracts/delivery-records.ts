@@ -13,7 +13,7 @@ export interface WritableRecords {
 const beginMs = Date.UTC(2026, 2, 16, 10);
 const handlers = ['crm', 'chat', 'a "quoted",\nname'];
 
-/** Returns delivery number `index`, made one second after the previous one. */
+/** Returns a delivery, a second after the previous one. */
 function delivery(index: number, more: Partial<DeliveryRecord> = {}): DeliveryRecord {
   return {
     time: new Date(beginMs + index * 1000).toISOString(),
@@ -31,7 +31,7 @@ function delivery(index: number, more: Partial<DeliveryRecord> = {}): DeliveryRe
 
 const numbers = (length: number) => Array.from({ length }, (_, index) => index);
 
-/** Returns all pages, each with at most `limit` deliveries. */
+/** Returns all pages. */
 async function pages(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -49,11 +49,7 @@ async function pages(
   }
 }
 
-/**
- * The contract of `DeliveryRecords` for readers of the newest deliveries.
- *
- * @param openOrSkip opens empty records; returns undefined if they are not available here
- */
+/** The contract of `DeliveryRecords` for readers. @param openOrSkip opens empty records; returns undefined if they are not available */
 export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContext) => Promise<WritableRecords | undefined>): void {
   const contract = (what: string, body: (writable: WritableRecords) => Promise<void>) =>
     test(`${name}: ${what}`, async (t) => {

@@ -13,13 +13,12 @@ import {
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { randomFrom } from '../support/random.ts';
 
-/** A store of unfinished uploads under test, with its clock. */
 export interface UploadStoreFixture {
   store: UploadStore;
   advance(ms: number): void;
-  /** Ends the lease of the holder of an upload, as after a long sleep; undefined if holds have no lease. */
+  /** Ends the lease of an upload's holder; undefined if holds have no lease. */
   lapse?(id: string): Promise<unknown>;
-  /** Opens the same uploads as another process would, after this process was killed or while it still runs. */
+  /** Opens the same uploads as another process. */
   reopen(): Promise<UploadStore>;
 }
 
@@ -28,7 +27,6 @@ export const testLimits: UploadLimits = { expireAfterMs: 60_000, maxPerAccount: 
 
 const peer = { address: '192.0.2.1', port: 1, protocol: 'TCP', family: 'IPv4' } as const;
 
-/** Returns an order with every member set. */
 export function orderOf(contentPath: string, accountUuid = 'alice'): UploadOrder {
   return {
     accountUuid,
@@ -56,12 +54,10 @@ async function whileHeld<T>(store: UploadStore, id: string, action: (hold: Uploa
   }
 }
 
-/** Changes an upload that nobody holds. */
 export function changeUpload(store: UploadStore, id: string, change: UploadChange): Promise<UploadRecord> {
   return whileHeld(store, id, (hold) => hold.change(change));
 }
 
-/** Removes an upload that nobody holds. */
 export function removeUpload(store: UploadStore, id: string): Promise<void> {
   return whileHeld(store, id, (hold) => hold.remove());
 }
@@ -250,7 +246,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   contract('queries do not interrupt one another, and they interrupt a holder only if they came later', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     const stores = [store, await reopen()];
-    // Nobody holds the upload, so any number of concurrent calls is accepted.
+    // Without a holder, any number of concurrent calls is accepted.
     await Promise.all(Array.from({ length: 40 }, (_, index) => stores[index % 2]?.quiet(id)));
     let isTold = false;
     const hold = await store.hold(id, () => {
@@ -335,7 +331,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     console.log(`seed ${seed}: ${name}`);
     const random = randomFrom(seed);
     const { id } = await store.add(orderOf('/srv/.svc-0.kept'), undefined);
-    // The requests of one node wait for each other. So only a request of another node can take an upload from a sleeping holder.
+    // Requests of one node wait for each other. So only another node can take an upload from a sleeping holder.
     const anyNode = () => (lapse ? reopen() : Promise.resolve(store));
     const holds: UploadHold[] = [];
     let model = { holder: undefined as UploadHold | undefined, isAbandoned: false, offsetBytes: 0, contentPath: '/srv/.svc-0.kept' };

@@ -15,23 +15,22 @@ import { randomFrom } from '../support/random.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** The changes that replies have confirmed so far. They must survive every crash. */
+/** The changes that replies have confirmed. They must survive every crash. */
 class Promised {
-  /** Virtual paths of small files whose upload was answered. */
+  /** Virtual paths of small uploaded files. */
   readonly uploads: string[] = [];
   /** For each overwritten file: the last answered version and the last one sent. */
   readonly versions = new Map<string, { answered: number; sent: number }>();
-  /** The last password whose change was answered, and the password that is being set. */
+  /** The last confirmed password, and the password that is being set. */
   password = 'first-password';
   nextPassword: string | undefined = undefined;
   answered = { moves: 0, passwords: 0, overwrites: 0, archives: 0 };
   number = 0;
 }
 
-/** Size of an overwritten file: large enough that a kill can come in the middle of its upload. */
+/** Size of an overwritten file, large enough for a kill in the middle of its upload. */
 const versionBytes = 400_000;
 
-/** Returns the content of one version of a file. */
 function versionContent(path: string, version: number): Buffer {
   return Buffer.alloc(versionBytes, createHash('sha256').update(`${path} ${version}`).digest());
 }
@@ -68,7 +67,6 @@ async function moveTree(client: Client, promised: Promised): Promise<void> {
   }
 }
 
-/** Reads an archive without storing it. */
 function readArchive(client: Client, promised: Promised): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: authorization(promised), accept: 'application/zip' };
@@ -108,7 +106,7 @@ const actors: readonly Actor[] = [
   changePassword,
 ];
 
-/** Lets all actors work until the service has died. Resolves when the last actor has noticed this. */
+/** Lets all actors work until they notice that the service has died. */
 async function actUntilGone(url: string, promised: Promised, isOver: () => boolean): Promise<void> {
   const client = new Client(url);
   await Promise.all(
@@ -122,7 +120,6 @@ const rounds = Number(process.env.SVC_CRASH_HARNESS_ROUNDS ?? 30);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const treeFiles = 12;
 
-/** The folders of the test. */
 interface Places {
   folder: string;
   home: string;
@@ -153,7 +150,6 @@ function wholeFiles(folder: string): number {
   }
 }
 
-/** Asserts the state of the disk after a restart. */
 function checkDisk({ folder, home, disk }: Places, promised: Promised, what: string, checkedUploads: number): void {
   for (const place of [home, join(home, 'new'), disk, folder])
     assert.deepEqual(

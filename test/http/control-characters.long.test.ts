@@ -11,7 +11,6 @@ import { tree } from '../support/tree.ts';
 import { propfind } from '../support/webdav.ts';
 import { zipWith } from '../support/zips.ts';
 
-/** Starts a server with HTTP and SFTP, a folder `d` and a file `spare`. */
 async function bothProtocols(t: TestContext, config: TestConfig = {}) {
   const services = { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0 } };
   const server = await startServer(t, { ...config, services });
@@ -38,7 +37,7 @@ test('no interface creates a name with a control character: the reply is 400, 42
   await fc.assert(
     fc.asyncProperty(nameWithControl, fc.constantFrom('/', '/d'), async (name, folder) => {
       for (const [what, door] of Object.entries(doors)) {
-        // A line break in the name would end the `Content-Disposition` line of the part.
+        // A line break would end the `Content-Disposition` line.
         if (what === 'form, file' && /[\r\n]/.test(name)) continue;
         const { status, text } = await door(server, { folder, name });
         assert.equal(status, what.startsWith('command') ? 422 : 400, `${what}: ${text}`);
@@ -76,7 +75,7 @@ test('existing names with control characters can be read, listed, archived, move
   writeFileSync(join(server.folder, 'all.zip'), zip.body);
   const archived = zipWith(join(server.folder, 'all.zip'));
   assert.deepEqual([archived.bad, archived.names.toSorted()], [null, names.map((name) => `d/${name}`).toSorted()]);
-  // One name for each way to remove a name.
+  // Each of these names is removed in a different way.
   const [moved = '', renamed = '', deleted = '', removed = '', formed = '', commanded = '', ...rest] = names;
   assert.equal((await server.send('MOVE', urlOf(`/d/${moved}`), { headers: { destination: '/home/clean' } })).status, 201);
   assert.equal(await sftp.rename(`d/${renamed}`, 'clean too'), 0);
@@ -87,11 +86,9 @@ test('existing names with control characters can be read, listed, archived, move
   assert.equal((await command(server, at, { command: 'delete', target: commanded })).status, 200);
   assert.deepEqual(readdirSync(join(home, 'd')).sort(), rest.toSorted());
   assert.equal((await server.send('COPY', urlOf(`/d/${rest[0]}`), { headers: { destination: '/home/copy' } })).status, 201);
-  // Overwriting the file would create the name again.
   assert.equal((await server.put(urlOf(`/d/${rest[0]}`), 'new')).status, 400);
   assert.equal((await command(server, at, { command: 'move', target: rest[0], destination: '/home/' })).status, 422);
   assert.equal(readFileSync(inD(rest[0] ?? ''), 'utf8'), rest[0]);
-  // A folder with such names in it can be moved.
   assert.equal((await server.send('MOVE', '/home/d/', { headers: { destination: '/home/e/' } })).status, 201);
   assert.deepEqual(readdirSync(join(home, 'e')).sort(), rest.toSorted());
   mkdirSync(join(home, 'old\nfolder'));

@@ -23,7 +23,7 @@ function makeLarge(server: TestServer): void {
   truncateSync(join(server.home, 'large'), largeBytes);
 }
 
-/** Logs in twice. Returns headers with each session: one as authorization, one as a cookie. */
+/** Logs in twice. @returns headers with a session as authorization and as a cookie */
 async function sessionHeaders(server: TestServer, username = 'alice', password = testPassword) {
   const bySession = { authorization: `session ${await server.login(username, password)}` };
   const byCookie = { cookie: `SVC_HTTP_SESSION=${await server.login(username, password)}` };
@@ -33,14 +33,12 @@ async function sessionHeaders(server: TestServer, username = 'alice', password =
 const statusOf = async (server: TestServer, headers: Record<string, string>, target = '/home/') =>
   (await server.get(target, { user: null, headers })).status;
 
-/** @param isGone whether the account `alice` is removed */
 async function reload(server: TestServer, config: TestConfig, isGone = false) {
   const loaded = await testConfig(server.folder, config);
   if (isGone) delete loaded.config.accounts.alice;
   return (await server.service.reload(loaded)).ended;
 }
 
-/** Returns the sizes of unfinished uploads in a home folder. */
 const hiddenBytes = (server: TestServer) => hidden(server).map((name) => statSync(join(server.home, name)).size);
 
 test('after a reload, the next request of a session has the new permissions, limits and home folder', async (t) => {
@@ -261,11 +259,11 @@ test('a change of the accounts file takes effect without a reload, and without a
 });
 
 test('a login that is being checked while a reload disables the account is refused', async (t) => {
-  // Verifying this hash takes about a second.
+  // This hash takes about a second.
   const slow = await hashPassword(testPassword, { ln: 18, r: 8, p: 1 });
   const server = await startServer(t, { account: { password: slow } });
   const waiting = server.get('/home/');
-  // Client and server share one event loop: after some turns the request has arrived.
+  // Client and server share one event loop.
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
   await reload(server, { account: { password: slow, enabled: false } });
   assert.equal((await waiting).status, 401);

@@ -18,7 +18,7 @@ const sentBytes = 150_000;
 const wholeBytes = 300_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
-/** Starts two nodes on one Redis: one that will sleep, and one that continues. */
+/** Starts two nodes on one Redis. The first will sleep. */
 async function startTwo(t: TestContext) {
   if (!hasProgram(t, 'redis-server')) return undefined;
   const redis = await startRedis(t);
@@ -37,7 +37,7 @@ async function startTwo(t: TestContext) {
     stored: (name: string) => readFileSync(join(home, name)),
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
     sizes: () => readdirSync(home).map((name) => statSync(join(home, name)).size),
-    /** Ends both nodes. Returns, for each path, the events with which uploads ended. */
+    /** Ends both nodes. @returns for each path, the events of ended uploads */
     async told(): Promise<Map<string, string[]>> {
       for (const { running } of nodes) running.child.kill('SIGTERM');
       await Promise.all(nodes.map(({ running }) => running.ended));
@@ -53,15 +53,14 @@ async function startTwo(t: TestContext) {
   };
 }
 
-/** Waits until the node works. After a sleep it can need a new connection to Redis. */
+/** Waits until the node works: it may need a new connection to Redis. */
 function awake({ client }: NodeProcess): Promise<void> {
   return untilWithinMinute('the sleeping node answers', async () => (await client.get('/home/')).status === 200);
 }
 
-/** A way to send the rest of an upload. */
 interface Way {
   begin(node: NodeProcess, name: string, first: Buffer): Promise<string>;
-  /** @param mine the content that this node gets. Some ways send its digest in a header */
+  /** @param mine the content that this node gets */
   headers(offset: number, mine: Buffer): Record<string, string>;
   head: Record<string, string>;
   done: number;
@@ -95,7 +94,6 @@ const ways: Record<string, Way> = {
   },
 };
 
-/** Events during the sleep. `its client` is the client of the sleeping node, and `the other client` is that of the other node. */
 const fates = ['its client goes on', 'its client is gone', 'the other client breaks off'] as const;
 
 test('if another node continues the uploads of a sleeping node, the sleeping node does not change them when it wakes', {
@@ -153,7 +151,7 @@ test('if another node continues the uploads of a sleeping node, the sleeping nod
   for (const { name } of stuck) assert.deepEqual(events.get(`/${name}`), ['40017'], name);
 });
 
-/** Where a node falls asleep while it ends an upload, and whether the file has its name by then. */
+/** Where a node falls asleep at the end of an upload, and whether the file has its name by then. */
 const places = [
   { what: 'before the content is on the disk', stall: 'fsync .kept', isNamed: false },
   { what: 'before the file has its name', stall: 'linkSync .kept', isNamed: false },

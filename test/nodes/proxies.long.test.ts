@@ -13,7 +13,6 @@ import { type Ending, temporaryFolder } from '../support/temp.ts';
 
 const examples = join(process.env.SVC_ROOT ?? '.', 'examples/operations/nodes');
 
-/** Returns the example with the addresses of a test. */
 function exampleFor(name: string, nodes: readonly NodeProcess[]): string {
   let text = readFileSync(join(examples, name), 'utf8');
   for (const [index, { port, monitorPort }] of nodes.entries())
@@ -24,7 +23,7 @@ function exampleFor(name: string, nodes: readonly NodeProcess[]): string {
   return text;
 }
 
-/** Starts the nginx of the example in front of nodes, without TLS. @returns its URL */
+/** Starts the nginx of the example without TLS. @returns its URL */
 async function startNodesNginx(t: Ending, nodes: readonly NodeProcess[]): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();
@@ -41,12 +40,12 @@ async function startNodesNginx(t: Ending, nodes: readonly NodeProcess[]): Promis
   return reached(`http://127.0.0.1:${port}`);
 }
 
-/** Starts the HAProxy of the example in front of nodes. @returns its URL */
+/** Starts the HAProxy of the example. @returns its URL */
 async function startNodesHaproxy(t: Ending, nodes: readonly NodeProcess[]): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();
   const file = join(folder, 'haproxy.cfg');
-  // The number of connections in the example needs more descriptors than a test may have.
+  // The example needs more descriptors than a test may have.
   const text = exampleFor('haproxy.cfg', nodes).replace('maxconn 20000', 'maxconn 500');
   writeFileSync(file, text.replace('bind :8080', `bind 127.0.0.1:${port}`).replace(' port 9100', ''));
   run(t, 'haproxy', ['-f', file]);
@@ -72,7 +71,7 @@ async function reached(url: string): Promise<string> {
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** Counts the events with an ID in the journals of all nodes. @returns the number for each result of `aboutOf` */
+/** Counts events in the journals of all nodes. @returns the number for each result of `aboutOf` */
 function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) => string): Map<string, number> {
   const counts = new Map<string, number>();
   for (const node of ['n0', 'n1', 'n2']) {
@@ -87,7 +86,7 @@ function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) 
   return counts;
 }
 
-/** Continuously sends requests that a proxy may repeat, and requests that it must not repeat. */
+/** Sends requests that a proxy may repeat, and requests that it must not repeat. */
 function load(client: Client, headers: Record<string, string>) {
   const uploads = new Map<string, number>();
   const triggers = new Map<string, number>();
@@ -101,7 +100,7 @@ function load(client: Client, headers: Record<string, string>) {
     }
   };
   const running = Promise.all([
-    // A listing whose beginning was already sent ends with its node.
+    // A listing ends with its node if its beginning was already sent.
     lane(async () => {
       const reply = await client.get('/home/', { user: null, headers }).catch(() => undefined);
       if (reply) reads.push(reply.status);
@@ -173,7 +172,6 @@ for (const [program, start] of [
     const uploaded = eventCounts(folder, '40017', ({ data }) => String(data.path));
     const triggered = eventCounts(folder, '40043', ({ data }) => String(data.path));
     const statuses = [cutOff, dying].flatMap(({ triggers }) => [...triggers]);
-    // Both loads used the same names.
     const expected = new Map<string, number>();
     for (const [path, status] of statuses) if (status === 200) expected.set(path, (expected.get(path) ?? 0) + 1);
     for (const [path, count] of expected) assert.ok((triggered.get(path) ?? 0) >= count, `${path} was answered, but has no event`);

@@ -21,7 +21,7 @@ const { hostileMessages } = createRequire(import.meta.url)(
 /** A message between supervisor and node. */
 type Message = ['ask', id: number, name: string, value: unknown] | ['done' | 'failed', id: number, value: unknown];
 
-/** A fake process that answers calls. @param starts whether it reports a start; otherwise it ends at once */
+/** A fake process that answers calls. @param starts whether it reports a start, or ends at once */
 class FakeProcess extends EventEmitter {
   readonly pid = 1;
   connected = true;
@@ -45,7 +45,6 @@ class FakeProcess extends EventEmitter {
     return true;
   }
 
-  /** Sends a message to the supervisor. */
   tell(message: unknown): void {
     setImmediate(() => this.emit('message', message));
   }
@@ -60,7 +59,6 @@ class FakeProcess extends EventEmitter {
   }
 }
 
-/** Makes a supervisor of fake processes. @param fork returns the next process */
 async function supervisorOf(t: TestContext, nodes: number, fork: () => FakeProcess) {
   const clock = new ManualClock();
   const lines: string[] = [];
@@ -113,7 +111,7 @@ const figures = (value: number) => [
   { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value, labels: {} }] },
 ];
 
-/** Lets a process request the figures of all processes. @returns the sum of the logins in the reply */
+/** Lets a process request the figures of all processes. @returns the sum of their logins */
 async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number> {
   const before = process.replies.length;
   process.tell(['ask', 7, 'figures', undefined]);
@@ -124,14 +122,13 @@ async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number>
   return told(process);
 }
 
-/** Returns the sum of the logins in the last figures that a process got. */
+/** Returns the sum of the logins in the last figures of a process. */
 function told({ replies }: FakeProcess): number {
   const [, , all] = replies.at(-1) as Message as ['done', number, ReturnType<typeof figures>[]];
   const logins = all.flat().filter(({ name }) => name === 'svc_ssh_logins_total');
   return logins.flatMap(({ values }) => values).reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Replies to the last question. */
 function reply(process: FakeProcess, value: unknown): void {
   process.tell(['done', process.calls.at(-1)?.[1], value]);
 }
@@ -215,7 +212,7 @@ test('hostile messages of a node change nothing and are logged once; a node cann
   assert.equal(lines.length, 1, lines.join(''));
   assert.match(lines[0] ?? '', /"a malformed or unexpected message of a node is ignored","node":1,/);
   assert.ok((lines[0] ?? '').length < 300);
-  // The reply does not fit the question: the previous figures stay.
+  // This reply does not fit the question.
   await ask(3);
   reply(hostile, figures(1));
   reply(honest, [{ ...figures(9)[0], aggregator: 'constructor' }]);

@@ -3,13 +3,13 @@ import { main } from '../../src/cli/main.ts';
 import type { Ended } from './child.ts';
 import type { HostedCommand, MockOutput } from './hosted-commands.ts';
 
-// The program of two kinds of processes, which hosted-commands.ts starts. One runs commands of svc one after the other, as if each had its
-// own process. The other runs several mocks at the same time.
+// The program of two kinds of processes, which hosted-commands.ts starts. One runs commands of svc one after the other. The other runs
+// several mocks at the same time.
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 let output = { stdout: '', stderr: '' };
-/** The function with which the current mock prints. Each mock has its own, because several mocks run at the same time. */
+/** The function with which a mock prints. */
 const printing = new AsyncLocalStorage<(text: string) => void>();
 
 for (const name of ['stdout', 'stderr'] as const) {
@@ -24,10 +24,10 @@ for (const name of ['stdout', 'stderr'] as const) {
   };
 }
 
-/** Resolves when nothing that a command opened would keep a process from ending. */
+/** Resolves when nothing of a command keeps the process from ending. */
 async function untilNothingIsLeft(ownResources: number): Promise<void> {
   while (process.getActiveResourcesInfo().length > ownResources) {
-    // Without `unref`, the timer itself would be one of the resources.
+    // Without `unref`, the timer would be one of the resources.
     await new Promise((resolve) => setTimeout(resolve, 5).unref());
   }
 }
@@ -56,5 +56,5 @@ process.on('message', (command: HostedCommand) => {
   else runMock(command.args, command.mock);
 });
 
-// Without this line, mocks would keep this process running after its parent has ended.
+// Otherwise mocks would keep this process running after its parent.
 process.once('disconnect', () => process.exit());

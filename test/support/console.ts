@@ -62,7 +62,7 @@ export async function startConsole(
   return { server, console: new ConsoleClient(url) };
 }
 
-/** A client of a console. By default it sends no credentials. */
+/** A client of a console, by default without credentials. */
 export class ConsoleClient extends Client {
   override send(method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
     return super.send(method, target, { user: null, ...options });
@@ -74,20 +74,19 @@ export class ConsoleClient extends Client {
     return this.send('POST', target, { ...options, headers, body: JSON.stringify(body) });
   }
 
-  /** Logs in. @returns the headers that a page of the console sends in its session */
+  /** Logs in. @returns the headers of a page in this session */
   async session(username = 'olga', password = operatorPassword): Promise<{ cookie: string; origin: string }> {
     const reply = await this.post('/api/login', { username, password });
     assert.equal(reply.status, 200, reply.text);
     return { cookie: cookieOf(reply), origin: this.url };
   }
 
-  /** Returns the console's OpenAPI document, against which replies can be checked. */
+  /** Returns the console's OpenAPI document for checks of replies. */
   async contract(): Promise<Contract> {
     return new Contract((await this.get('/api/openapi.json')).text, everyReply);
   }
 }
 
-/** Headers that every reply of a console has. */
 const everyReply = ['cache-control', 'content-security-policy', 'referrer-policy', 'x-accel-buffering', 'x-content-type-options'];
 
 /** Returns the session cookie that a reply sets. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-// Runs in a separate thread, so that a swap can happen between any two system calls of the service.
+// A separate thread can swap between any two system calls of the service.
 const swap = `
 const { renameSync, symlinkSync, unlinkSync } = require('node:fs');
 const { folder, aside, outside, durationMs } = require('node:worker_threads').workerData;
@@ -13,7 +13,6 @@ while (Date.now() < end) {
 }
 `;
 
-/** The folder and the symlink that are swapped. */
 export interface Swapping {
   folder: string;
   /** Path of the folder while the symlink has the folder's name. */
@@ -23,11 +22,7 @@ export interface Swapping {
   durationMs: number;
 }
 
-/**
- * For some time, swaps a folder and a symlink that leads outside, as fast as possible.
- *
- * @returns a function that returns whether they are still being swapped
- */
+/** Swaps a folder and a symlink that leads outside, as fast as possible. @returns a function that returns whether this still goes on */
 export function swapForLink(swapping: Swapping): () => boolean {
   let isSwapping = true;
   const worker = new Worker(swap, { eval: true, workerData: swapping });

@@ -11,7 +11,6 @@ import { testPassword } from './secrets.ts';
 import { makeKey } from './ssh.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A size in bytes that exceeds the buffers of sockets. */
 export const largeBytes = 64 * 1024 * 1024;
 
 export const rounds = 20;
@@ -28,11 +27,7 @@ export interface Pair {
   events(id: number): Promise<ServiceEvent[]>;
 }
 
-/**
- * Starts two processes on one Redis, with HTTP that supports locks, and SFTP.
- *
- * @param ban number of failures until an address is banned; 0 for never
- */
+/** Starts two processes on one Redis, with HTTP and SFTP. @param ban number of failures until an address is banned; 0 for never */
 export async function startPair(
   t: TestContext,
   ban: number,
@@ -83,7 +78,6 @@ export async function startPair(
   };
 }
 
-/** Sends requests to both nodes at once, alternating. */
 export function atBoth<Reply>(
   { here, there }: Pair,
   count: number,

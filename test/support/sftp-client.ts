@@ -14,16 +14,10 @@ interface WithSubsystems {
 export interface SftpLogin {
   sftp: RawSftp;
   client: WithSubsystems;
-  /** Resolves when the connection has ended. */
   ended: Promise<void>;
 }
 
-/**
- * Logs in over SSH and starts the SFTP subsystem.
- *
- * @param onBanner called with the server's banner before the login
- * @throws Error if the login is refused
- */
+/** Logs in over SSH and starts SFTP. @param onBanner called with the server's banner @throws Error if the login is refused */
 export async function loginSftp(
   t: TestContext,
   port: number,

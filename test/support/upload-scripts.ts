@@ -12,7 +12,6 @@ export const uploadScripts = {
 
 export type UploadScript = keyof typeof uploadScripts;
 
-/** Writes the password for the scripts to their home folder. */
 export function writeNetrc(t: Ending, folder: string): void {
   const [login, password] = testUser.split(':');
   writeFileSync(join(folder, '.netrc'), `machine 127.0.0.1 login ${login} password ${password}\n`, { mode: 0o600 });
@@ -22,11 +21,11 @@ export function writeNetrc(t: Ending, folder: string): void {
 /** A running script. */
 export interface RunningScript {
   child: ChildProcess;
-  /** Resolves with the script's error output and its exit code, which is null if the script was killed. */
+  /** Resolves with the error output and the exit code, which is null after a kill. */
   ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-/** Starts a script of examples/uploads in its own process group. @param folder folder that contains `.netrc` */
+/** Starts a script in its own process group. @param folder folder with `.netrc` */
 export function startUploadScript(script: UploadScript, folder: string, file: string, url: string): RunningScript {
   const path = join(process.env.SVC_ROOT ?? '.', 'examples/uploads', script);
   const child = spawn(uploadScripts[script].program, [path, file, url, '0.05'], {

@@ -11,7 +11,7 @@ export interface WatchedReply {
   text: string;
 }
 
-/** A request on a separate connection that a test sends step by step. */
+/** A request on its own connection, sent step by step. */
 export class WatchedRequest {
   readonly interim: WatchedReply['interim'] = [];
   readonly done: Promise<WatchedReply>;
@@ -36,7 +36,6 @@ export class WatchedRequest {
     this.#outgoing.flushHeaders();
   }
 
-  /** Sends a part of the body. Resolves when it has been sent. */
   write(chunk: Buffer): Promise<void> {
     return new Promise((resolve) => this.#outgoing.write(chunk, () => resolve()));
   }
@@ -46,7 +45,6 @@ export class WatchedRequest {
     return this.done;
   }
 
-  /** Cuts the connection. */
   cut(): void {
     this.#outgoing.destroy();
   }

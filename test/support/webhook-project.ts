@@ -18,7 +18,6 @@ export function project(t: TestContext, handlers: string): string {
   return folder;
 }
 
-/** Writes the configuration again. */
 export function configure(folder: string, handlers: string): void {
   writeFileSync(
     join(folder, 'svc.config.yaml'),
@@ -31,15 +30,11 @@ event_handlers: {${handlers}}
   );
 }
 
-/** Starts a service, uploads some files, and stops the service. */
 export function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
   return uploadThen(t, cwd, names, async () => {});
 }
 
-/**
- * Like `upload`, but stops the service when `settled` resolves. A stop delivers the remaining events only until a delivery fails, so if
- * deliveries fail, `settled` must wait for all events that are to be sent.
- */
+/** Uploads, and stops the service when `settled` resolves. A stop delivers the remaining events only until a delivery fails. */
 export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
   const service = new Server(loaded, { clock: systemClock, log: silentLog });
@@ -51,6 +46,6 @@ export async function uploadThen(t: TestContext, cwd: string, names: string[], s
   assert.equal(await service.stop(), true);
 }
 
-/** Returns the YAML of a handler for uploads. Failed deliveries never stop this handler. */
+/** Returns the YAML of a handler for uploads. Failures never stop this handler. */
 export const crm = (url: string, more = '') => `crm: {type: http, target: 40017, url: "${url}", fail_after_errors: 0${more}}`;
 export const files = (events: ServiceEvent[]) => events.map(({ data }) => data.file_name);

@@ -1,6 +1,5 @@
-// Measures searches of a journal of ten million events (5 GB, 1,000 accounts, 30 days): the time for the first page of 100 events, the
-// bytes that are read for it, and the memory. Also measures the verification of the whole journal. First it creates the journal with
-// summaries and checkpoints, which takes minutes.
+// Measures searches of a journal of ten million events (5 GB, 1,000 accounts, 30 days): time, bytes read and memory for the first page of
+// 100 events. Also measures the verification of the whole journal. It takes minutes to create the journal.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -19,7 +18,6 @@ const scripts = {
   verify: new URL('../support/processes/journal-verify.mjs', import.meta.url).pathname,
 };
 
-/** Number of checkpoints in 30 days, one per minute. */
 const checkpointsOfDays = days * 1440;
 
 export default function journal({ isSmoke, folder }) {
@@ -82,7 +80,6 @@ export default function journal({ isSmoke, folder }) {
     ],
   };
 
-  /** Writes the journal with its summaries and checkpoints. */
   async function make(folder, { summarise, listSegments, ...evidence }) {
     const began = performance.now();
     writeJournal(folder, events, eventJson, fileBytes);
@@ -92,11 +89,11 @@ export default function journal({ isSmoke, folder }) {
     const { user, system } = process.cpuUsage(cpu);
     console.error(`summarised with ${((user + system) / events).toFixed(2)} µs of CPU an event`);
     writeCheckpoints(folder, listSegments(folder), evidence);
-    // Data that is still being written to the disk would slow the searches.
+    // Pending writes would slow the searches.
     spawnSync('sync');
   }
 
-  /** Returns an event of the journal. Each event has its own file, and one of 1,000 accounts. */
+  /** Returns an event about a file of its own, of one of 1,000 accounts. */
   function eventJson(index) {
     const time = (firstS + index * stepS).toFixed(6);
     const account = (Math.imul(index, 2_654_435_761) >>> 0) % accounts;
@@ -105,7 +102,6 @@ export default function journal({ isSmoke, folder }) {
   }
 }
 
-/** Writes checkpoints like svc: at ends of lines, and at the end of each segment. */
 function writeCheckpoints(folder, segments, { checkpointsPath, keyName, signCheckpoint }) {
   const { privateKey } = generateKeyPairSync('ed25519');
   const key = keyName(privateKey);

@@ -1,8 +1,7 @@
-// Creates the folder of a server that has events to deliver, with its journal and configuration.
+// Creates the folder of a server with undelivered events.
 import { appendFileSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Returns an event of an upload. */
 function eventOf(index) {
   const name = `file-${index}.txt`;
   return {
@@ -27,7 +26,7 @@ function eventOf(index) {
   };
 }
 
-/** Writes a journal of `count` lines, in files as svc writes them. The last file is new; each file is an hour older than the next one. */
+/** Writes a journal in files as svc writes them. Each file is an hour older than the next one. */
 export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024) {
   mkdirSync(folder, { recursive: true });
   const paths = [];
@@ -47,11 +46,7 @@ export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024
   }
 }
 
-/**
- * Creates the folder of a server whose journal contains `count` events. None of them has been delivered yet.
- *
- * @param handler options of the event handler; without it, there is no handler
- */
+/** Creates the folder of a server with `count` undelivered events. @param handler options of the event handler, if any */
 export function makeProject(cwd, count, receiverUrl, handler) {
   writeJournal(join(cwd, 'data/journal'), count, (index) => `${JSON.stringify(eventOf(index))}\n`);
   mkdirSync(join(cwd, 'data/deliveries'), { recursive: true });

@@ -1,6 +1,6 @@
-// Opens connections and keeps them open. Prints `ready` when all of them are in the state `kind`.
+// Opens and holds connections. Prints `ready` when all are in the state `kind`.
 //   node connection-holder.mjs '{"kind":"idle","port":8080,"path":"/home/small","count":1000,"headers":{}}'
-//   idle: each connection has received one complete reply; slow: each has sent a request and does not read the reply
+//   idle: one complete reply has arrived; slow: a request was sent, and its reply is not read
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
@@ -15,7 +15,6 @@ function fail(reason) {
   process.exit(1);
 }
 
-/** Opens one connection. Resolves after the first reply (idle), or when the request has been sent (slow). */
 function hold() {
   return new Promise((resolve) => {
     const socket = (isTls ? connectTls : connect)({ port, host: '127.0.0.1', noDelay: true, rejectUnauthorized: false }, () => {
