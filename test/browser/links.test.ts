@@ -141,6 +141,7 @@ browserTest(
     await assertAccessible(page, 'the dialog to share');
     await dialog.getByRole('button', { name: 'Create link' }).click();
     await dialog.getByText('The link is ready').waitFor();
+    await dialog.getByText('Anyone who has it and knows the password can use the link until').waitFor();
     const url = await dialog.getByLabel('Address of the link').inputValue();
     await assertAccessible(page, 'the address of a link');
 
