@@ -146,7 +146,7 @@ export const findingCodes = {
     'With Redis, each node (with `--workers` each machine) has a separate accounts file: password changes would not reach the others.',
   'state-secret':
     'Redis is used without `state.secret`: nodes do not share remembered credentials, and each node counts the same wrong password again.',
-  'state-retention': 'Events stay in the memory of Redis as long as in files: 30 days or more.',
+  'state-retention': 'Without `state.retention_days`, Redis keeps events in memory as long as the files do: 30 days or more.',
   'shutdown-delay':
     'Redis is used without `shutdown_delay`: a node that ends refuses connections while the load balancer still sends them.',
   'file-unreadable': 'A file that the configuration names cannot be read.',

@@ -4,10 +4,10 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import type { Administrator } from './login/administrators.ts';
 import type { AdministratorSession } from './login/sessions.ts';
 
-/** Interval of heartbeats in milliseconds. They keep readers and proxies from closing a silent connection. */
+/** Interval of heartbeats, which keep readers and proxies from closing a silent connection. */
 const heartbeatMs = 15_000;
 
-/** A reader is cut off if it stays behind for longer than this time in milliseconds, or if more than this number of bytes waits for it. */
+/** A reader is cut off if it stays behind for longer, or if more bytes wait for it. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 
@@ -20,9 +20,8 @@ interface Reader {
 /** One Server-Sent Event (WHATWG HTML, 9.2). */
 interface SentEvent {
   event?: string;
-  /** The browser sends this as `Last-Event-ID` when it reconnects. It must not contain line breaks. */
+  /** Sent as `Last-Event-ID` after a reconnection. It must not contain line breaks. */
   id?: string;
-  /** The data, which is sent as JSON. */
   data: unknown;
 }
 
@@ -31,10 +30,7 @@ export function eventText({ event, id, data }: SentEvent): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/**
- * A stream of Server-Sent Events to one reader. A slow reader with too many unread bytes is cut off, so senders must check the result of
- * `send`, and wait.
- */
+/** A stream of Server-Sent Events to one reader. A reader with too many unread bytes is cut off, so senders check the result of `send`. */
 export class EventStream {
   /** Aborted when the reader has disconnected or lost access. */
   readonly signal: AbortSignal;
@@ -59,17 +55,16 @@ export class EventStream {
     outgoing.flushHeaders();
   }
 
-  /** Whether the reader has not yet received all sent events. */
   get isBehind(): boolean {
     return this.#behindSinceMs !== undefined;
   }
 
-  /** @returns whether the reader keeps up; if it does not, wait for `caughtUp` */
+  /** @returns false if the reader does not keep up; then wait for `caughtUp` */
   send(event: SentEvent): boolean {
     return this.write(eventText(event));
   }
 
-  /** Sends events in the form that `eventText` returns. @returns the same as `send` */
+  /** Sends events in the form of `eventText`. @returns the same as `send` */
   write(text: string | Buffer): boolean {
     const { outgoing } = this.reader;
     if (this.signal.aborted) return false;
@@ -105,18 +100,15 @@ export class EventStream {
   }
 }
 
-/** Functions with which streams ask their console whether a reader may still listen. */
 interface Listening {
-  /** Records that a page of this session still listens, so that the session does not expire. @returns whether the session is valid */
+  /** Records that the session still listens, so that it does not expire. @returns whether the session is valid */
   onBeat: (session: AdministratorSession) => boolean;
   /** Returns whether the administrator is unchanged since the login. */
   isInForce: (administrator: Administrator) => boolean;
 }
 
-/** A long reply. It is cut as soon as its reader loses access. */
 type LongReply = Pick<EventStream, 'reader' | 'end'>;
 
-/** The open streams and downloads of a console. */
 export class EventStreams {
   readonly #clock: Clock;
   readonly #listening: Listening;
@@ -129,14 +121,9 @@ export class EventStreams {
     this.#listening = listening;
   }
 
-  /**
-   * Begins to answer with events.
-   *
-   * @param headers the headers that every reply has
-   * @returns a closed stream if the reader has already disconnected
-   */
+  /** Begins to answer with events. @returns a closed stream if the reader has already disconnected */
   open(reader: Reader, headers: Record<string, string>): EventStream {
-    // Without the last header, proxies such as nginx would buffer the events.
+    // Otherwise, proxies such as nginx buffer the events.
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     const stream = new EventStream(reader, this.#clock, head);
     this.#open.add(stream);
@@ -147,7 +134,7 @@ export class EventStreams {
   }
 
   /**
-   * Lets a download end when a stream would: when the session of its reader ends, or its administrator is changed or removed.
+   * Ends a download when a stream would end: with the session, or when the administrator is changed or removed.
    *
    * @param gone aborted when the download has ended
    */
@@ -167,14 +154,13 @@ export class EventStreams {
   }
 
   /**
-   * Returns whether the reader has disconnected, been logged out or lost access. This can happen while the request is checked. At that
-   * time, the reply is not yet in the lists of this object, so nothing else would end it.
+   * Returns whether the reader has disconnected or lost access. If this happens while the request is checked, nothing else would end its
+   * reply.
    */
   #isOver({ outgoing, administrator, session }: Reader): boolean {
     return outgoing.destroyed || !this.#listening.isInForce(administrator) || (!!session && !this.#listening.onBeat(session));
   }
 
-  /** Ends the streams and downloads of a session that has ended. */
   endSession(session: AdministratorSession): void {
     this.#endThose(({ reader }) => reader.session === session);
   }
@@ -209,7 +195,6 @@ export class EventStreams {
     this.#heartbeat = undefined;
   }
 
-  // A page that listens counts as activity, so that its session does not expire.
   #beatAll(): void {
     for (const stream of [...this.#open]) stream.beat();
     for (const { reader } of [...this.#open, ...this.#downloads]) if (reader.session) this.#listening.onBeat(reader.session);

@@ -14,20 +14,17 @@ import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
 
-/** All data and actions of a console. They are implemented in `server/`. All figures are for the whole installation. */
+/** All data and actions of a console, implemented in `server/`. All figures are for the whole installation. */
 export interface ConsoleSources {
   /** The journal of all nodes. */
   journal(): EventLog;
   overview(): Promise<Overview>;
-  /** Figures for the charts. */
   figures(): Promise<Counts & Levels>;
   readonly deliveries: DeliverySources;
   readonly accounts: AccountSource;
-  /** Sessions, locks, bans, uploads, trash and held uploads: their items can be listed and removed. */
+  /** Items that can be listed and removed: sessions, locks, bans, uploads, trash and held uploads. */
   readonly collections: Collections;
-  /** The expectations, with the files that are due. */
   expectations(): Pick<ExpectationWatch, 'list' | 'history' | 'between' | 'excuse' | 'expectAgain' | 'requireKnown'>;
-  /** The valid tokens and links, newest first, and a function that revokes them. */
   readonly grants: {
     list(kind: 'token' | 'link', account: string | undefined): Promise<ShownGrant[]>;
     /** @returns the IDs of the tokens or links that were revoked */
@@ -36,7 +33,6 @@ export interface ConsoleSources {
   readonly configuration: ConfigurationSource;
 }
 
-/** Selects the accounts of a list. */
 export interface AccountsWanted {
   /** Part of the name; empty for all. */
   search: string;
@@ -47,7 +43,6 @@ export interface AccountsWanted {
   limit: number;
 }
 
-/** The known accounts. */
 export interface AccountSource {
   /** Lists accounts, sorted by name. @throws ServiceError `unavailable` while Redis or the journal cannot be read */
   list(wanted: AccountsWanted): Promise<AccountPage>;
@@ -55,11 +50,9 @@ export interface AccountSource {
   find(name: string): Promise<AccountView>;
 }
 
-/** Deliveries, replays and event handlers. */
 export interface DeliverySources {
   readonly records: DeliveryRecords;
   readonly replays: ReplaySource;
-  /** The dependencies for reading one delivery. */
   shown(): ShownDependencies;
   handlers(): Promise<HandlerList>;
   control(): Pick<DeliveryEngine, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
@@ -67,15 +60,14 @@ export interface DeliverySources {
   sendTest(handler: string, by: string): Promise<DeliveryRecord>;
 }
 
-/** The replays of all nodes. */
 export interface ReplaySource {
   /**
    * Starts a replay on this node.
    *
    * @param by name of the administrator
    * @returns its ID
-   * @throws ServiceError `too-many-requests` if too many replays are waiting; `bad-request` for a handler that is not configured,
-   * `unavailable` for a handler that cannot be created
+   * @throws ServiceError `too-many-requests` if too many replays are waiting; `bad-request` for an unknown handler, `unavailable` for one
+   *   that cannot be created
    */
   start(request: ReplayRequest, by: string): Promise<string>;
   /** Returns the replays, newest first. */
@@ -88,9 +80,8 @@ export interface ReplaySource {
   cancel(id: string): Promise<void>;
 }
 
-/** The running configuration, and its file. */
 export interface ConfigurationSource {
-  /** Path of the file; undefined if svc runs without a file. In that case, `checked` returns undefined, too. */
+  /** undefined if svc runs without a file. Then, `checked` returns undefined, too. */
   path(): string | undefined;
   running(): LoadedConfig;
   /** Checks the file on disk. @throws ServiceError `bad-request` if it cannot be read */

@@ -7,7 +7,7 @@ import { discardOrder, heldOrder, heldResults, highestLimit, restoreOrder, resto
 import type { Operation } from './openapi/operation.ts';
 import { accountPage, accountQuery, accountView } from './schemas/accounts.ts';
 
-/** The query that selects items of one collection, such as sessions, locks, bans, uploads or deleted files. */
+/** Selects items of one collection. */
 const whichItems = z.object({
   id: z.array(text).describe('ID of an item; repeatable.'),
   account: text.describe('Name of an account.'),
@@ -25,7 +25,6 @@ const removedItems = whichItems.extend({
   all: z.enum(['1']).describe('Removes all items; required if no other parameter is given.'),
 });
 
-/** The reply to `DELETE /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/trash`. */
 const removedCount = z.object({ removed: count });
 
 const grantList = z.object({ items: z.array(shownGrants), total: z.number() });
@@ -94,13 +93,11 @@ export const accountOperations: Record<string, Operation> = {
   ),
 };
 
-/** An operation with which reviewers decide about held uploads. */
 function heldAction(id: string, summary: string, body: z.ZodType): Operation {
   const description = 'The role `reviewer` is enough. Items that failed have an `error`.';
   return { id, summary, description, body, reply: ['The outcome for each item.', heldResults] };
 }
 
-/** The operations on tokens or links. */
 function grantOperations(kind: 'token' | 'link', name: string): Record<string, Operation> {
   const ofGrants = (verb: string) => `${verb}${kind === 'token' ? 'Tokens' : 'Links'}`;
   return {
@@ -121,12 +118,7 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
   };
 }
 
-/**
- * The operations on one collection.
- *
- * @param listed summary of GET
- * @param removed summary of DELETE; undefined if the collection has no DELETE
- */
+/** @param listed summary of GET @param removed summary of DELETE; undefined if the collection has no DELETE */
 function itemOperations(name: keyof typeof shownItems, listed: string, removed?: string): Record<string, Operation> {
   const items = z.object({ items: z.array(shownItems[name]), total: count });
   const ofItems = (verb: string) => `${verb}${itemName(name)}s`;

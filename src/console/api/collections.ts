@@ -17,13 +17,12 @@ import { mayReview } from '../login/administrators.ts';
 import { readRequest } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-/** Default and maximum number of items in a list. */
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 
 type ConsoleCollection = Exclude<CollectionName, 'held'>;
 
-/** The `action` of event `administratorAction` when items are removed from a collection. */
+/** The `action` of event `administratorAction`. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',
@@ -50,7 +49,7 @@ export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext)
   };
 }
 
-/** Answers with the items that contain the text `search` of the query, at most `limit` of them. */
+/** Answers with at most `limit` items that contain the text `search`. */
 export function answerFound(c: ConsoleContext, items: readonly object[]): Response {
   const parameters = Parameters.fromQuery(c.env.query, [...c.env.query.keys()]);
   const limit = parameters.number('limit', { usual: usualLimit, max: highestLimit });
@@ -71,7 +70,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-/** Maximum number of trash items in one request to restore them. A body with this many IDs is below the size limit of bodies. */
+/** Maximum number of items in one request. A body with this many IDs is below the size limit. */
 const maxRestored = 1000;
 
 export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
@@ -85,10 +84,7 @@ export const restoreResults = z.object({
   ),
 });
 
-/**
- * Answers `POST /api/trash/restore`: restores items to their former paths, without checking the rights of their accounts. Event
- * `administratorAction` names the items that were restored.
- */
+/** Answers `POST /api/trash/restore`: restores items to their former paths, without checking the rights of their accounts. */
 export async function restoreItems(c: ConsoleContext): Promise<Response> {
   const { ids } = await readRequest(c, restoreOrder);
   const { trash } = c.env.service.sources.collections;
@@ -104,7 +100,7 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { results });
 }
 
-/** Returns a text that names up to 20 items, and says how many more there are. */
+/** Names up to 20 items, and says how many more there are. */
 function describeItems(items: readonly Item[]): string {
   const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
     const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');
@@ -113,7 +109,7 @@ function describeItems(items: readonly Item[]): string {
   return items.length > maxIdsOfEvent ? `${names.join('; ')}; and ${items.length - maxIdsOfEvent} more` : names.join('; ');
 }
 
-/** Maximum number of held uploads in one request. A body with this many IDs is below the size limit of bodies. */
+/** A body with this many IDs is below the size limit. */
 const maxIds = 1000;
 
 export const heldOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });
@@ -124,10 +120,7 @@ export const heldResults = z.object({
   results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why the action failed; absent if it succeeded.') })),
 });
 
-/**
- * Answers `POST /api/held/release`, `discard` and `inspect-again`. Event `administratorAction` names the uploads for which the action
- * succeeded.
- */
+/** Answers `POST /api/held/release`, `discard` and `inspect-again`. */
 export function actOnHeld(action: HeldAction): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const order: z.infer<typeof discardOrder> = await readRequest(c, action === 'discard' ? discardOrder : heldOrder);

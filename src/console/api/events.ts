@@ -25,20 +25,19 @@ import type { EventKinds } from './schemas/events.ts';
 const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
 const eventLimits = { bytes: Number.POSITIVE_INFINITY, timeMs: 10_000 };
 
-/** To find the other events of a request, the journal is searched this many milliseconds before and after the given event. */
+/** The journal is searched for the other events of a request this long before and after the event. */
 const requestSpanMs = 3_600_000;
 const maxPerRequest = 500;
 
-/** If the query gives the time `at` of an event, the journal is searched this many milliseconds before and after it. */
+/** If the query gives the time `at` of an event, the journal is searched this long before and after it. */
 const atSpanMs = 60_000;
 
 const maxDeliveries = 100;
 
-/** Slots for searches. Replies that stream all matching events have their own slots, because they take longer. */
+/** Replies that stream all matching events have slots of their own, because they take longer. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 20, maxWaiting: 100 });
 const streams = new FairQueue({ concurrency: 4, maxWaitingPerParty: 0, maxWaiting: 0 });
 
-/** Approximate size, in bytes, of the pieces in which events are written to a reply. */
 const pieceBytes = 64 * 1024;
 
 /** Answers `GET /api/events` with a page of events, newest first. A client that accepts NDJSON gets all matching events instead. */
@@ -53,7 +52,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     return streamEvents(c, (signal) => inPieces(newestEvents(journal, selection, { before, signal }), max));
   }
   const events = parameters.number('limit', { usual: 100, max: 1000 });
-  // `begin` is determined before the search. So a live tail that starts there misses no event, but can repeat one that the search found.
+  // `begin` is determined before the search, so that a live tail from there misses no event. It can repeat one.
   const { begin, page } = await inQueue(c, async (signal) => ({
     begin: before ?? (await journal.findEnd()),
     page: await searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
@@ -92,7 +91,6 @@ export async function countEvents(c: ConsoleContext): Promise<Response> {
   });
 }
 
-/** Returns the time of the oldest event of a journal, as Unix time in milliseconds; undefined if the journal has no events. */
 async function oldestEventMs(journal: EventLog): Promise<number | undefined> {
   const reader = journal.openReader(() => {});
   try {
@@ -132,7 +130,6 @@ function spanAround(timeMs: number, spanMs: number): { since: number; until: num
   return { since: timeMs - spanMs, until: timeMs + spanMs };
 }
 
-/** Waits for a slot, then runs a search. The search ends if the client disconnects. */
 async function inQueue<T>(c: ConsoleContext, search: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const release = await searches.take(requireAdministrator(c).name);
   try {
@@ -162,7 +159,6 @@ async function streamEvents(c: ConsoleContext, read: (signal: AbortSignal) => As
   }
 }
 
-/** Joins the lines of many events into larger pieces. */
 async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): AsyncGenerator<Buffer, void> {
   let lines: Buffer[] = [];
   let [bytes, count] = [0, 0];
@@ -178,12 +174,12 @@ async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): Async
   if (lines.length > 0) yield Buffer.concat(lines);
 }
 
-/** The live events of each journal. All consoles and clients that follow a journal share them. */
+/** The live events of each journal, shared by all readers. */
 const live = new WeakMap<EventLog, LiveEvents>();
 
 /**
- * Answers `GET /api/events/live` with selected events as they happen. If events come too fast or the client reads too slowly, some are
- * omitted. A message `lag` then says how many, if their number is known.
+ * Answers `GET /api/events/live` with selected events as they happen. If events come too fast, some are omitted, and a message `lag` says
+ * how many, if known.
  */
 export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
@@ -194,7 +190,7 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   // When a browser reconnects, this header is newer than the position in the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // Updates the end of the journal, where a live tail without a position starts. If this call fails, the end of an earlier call is used.
+  // If this call fails, a live tail without a position starts at the end that an earlier call found.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);
@@ -217,7 +213,6 @@ async function tell(stream: EventStream, batches: AsyncGenerator<LiveBatch>, { l
   }
 }
 
-/** Writes events as Server-Sent Events, with many events in one piece. */
 function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   let [start, bytes] = [0, 0];
   for (const [index, { raw }] of events.entries()) {
@@ -228,7 +223,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** For each event, the latest piece that begins with this event. Clients that follow the same events get the same piece. */
+/** For each event, the latest piece that begins with it. Clients that follow the same events share it. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {
@@ -242,8 +237,7 @@ function serialise(events: readonly RawEvent[]): Buffer {
 }
 
 /**
- * Replaces carriage returns by spaces, because in Server-Sent Events they end a line. svc writes none. Other programs can write them into a
- * journal, as white space of JSON.
+ * Replaces carriage returns, which end a line in Server-Sent Events. Other programs can write them into a journal, as white space of JSON.
  */
 function oneLine(raw: Buffer): Buffer {
   return raw.includes(carriageReturn) ? Buffer.from(raw.map((byte) => (byte === carriageReturn ? space : byte))) : raw;
@@ -255,10 +249,7 @@ const messageEnd = Buffer.from('\n\n');
 
 type Kind = EventKinds['events'][number];
 
-/**
- * Events about routine work of the service. The console hides them at first, because they would crowd out the events about files and
- * people.
- */
+/** Routine work of the service. The console hides these events at first. */
 const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckpoint, eventIds.methodSkipped]);
 
 const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => describeKind(name, definition)) };
@@ -268,8 +259,8 @@ function describeKind(name: string, { id, groups }: EventDefinition): Kind {
 }
 
 /**
- * Returns the severity of an event. A failure of the service itself, or of an expectation, is an error. A failed request is only a warning,
- * because its client already knows about it.
+ * A failure of the service itself, or of an expectation, is an error. A failed request is only a warning, because its client knows about
+ * it.
  */
 function findSeverity(id: number, groups: EventDefinition['groups']): Kind['severity'] {
   if (groups.includes('failure'))
@@ -277,7 +268,7 @@ function findSeverity(id: number, groups: EventDefinition['groups']): Kind['seve
   return groups.includes('success') ? 'success' : 'information';
 }
 
-/** Splits a name of the code into words: `sftpFileUploaded` becomes "SFTP file uploaded". */
+/** Splits a name of the code: `sftpFileUploaded` becomes "SFTP file uploaded". */
 function splitWords(name: string): string {
   return name
     .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

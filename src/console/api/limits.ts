@@ -1,2 +1,2 @@
-/** Number of accounts on one page: the default and the maximum of parameter `limit`. */
+/** Accounts on one page: the default and the maximum of `limit`. */
 export const accountLimits = { usual: 50, max: 500 };

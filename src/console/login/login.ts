@@ -13,12 +13,11 @@ import { readJsonObject } from '../request-body.ts';
 import { type Administrator, mayReview } from './administrators.ts';
 import { isReading, sessionCookie } from './check-origin.ts';
 
-/** The way an administrator logged in, for events. */
 type LoginWay = 'password' | 'basic' | 'link';
 
 /**
- * Authenticates a request by Basic credentials or, if there are none, by the session cookie. A change needs the role `operator`, or at
- * least `reviewer` if it is a decision about held uploads. A change also needs a journal that can record the change.
+ * Authenticates a request by Basic credentials or, without them, by the session cookie. A change needs the role `operator`; a decision
+ * about held uploads at least `reviewer`. A change also needs a journal that can record it.
  *
  * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address or name, `forbidden` for a change that the role does not
  *   allow, and the errors of `assertWritable`
@@ -41,15 +40,13 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
   return next();
 };
 
-/** Returns the session that the cookie of a request names; undefined if there is no such session. */
 function findSession({ incoming, service }: ConsoleExchange) {
   const id = cookieValue(header({ incoming }, 'cookie'), sessionCookie);
   const session = id === undefined ? undefined : service.sessions.find(id);
-  // A reload has perhaps removed or changed the administrator.
   return session && service.administrators.knows(session.administrator) ? session : undefined;
 }
 
-/** Reads Basic credentials (RFC 7617) as UTF-8. */
+/** RFC 7617, as UTF-8. */
 async function checkBasic(exchange: ConsoleExchange, authorization: string): Promise<Administrator> {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
   if (encoded === undefined) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
@@ -75,7 +72,7 @@ function checkLink(exchange: ConsoleExchange, token: string): Promise<Administra
 /**
  * Checks credentials within the limits for guesses. Emits `administratorLogin`, but not for Basic credentials that were recently accepted.
  *
- * @throws ServiceError `unauthorized`; `too-many-requests` for a banned address or name, with event `addressRefused`
+ * @throws ServiceError `unauthorized`; `too-many-requests` for a banned address or name
  */
 async function checkCounted(
   exchange: ConsoleExchange,
@@ -101,7 +98,6 @@ async function checkCounted(
   throw new ServiceError('unauthorized', way === 'link' ? ofLink : 'The name or the password is not correct.');
 }
 
-/** Maximum size of a login's body in bytes. */
 const loginBodyLimitBytes = 16 * 1024;
 
 /** Answers `POST /api/login`: creates a session for a name and a password. */
@@ -112,7 +108,7 @@ export async function login(c: ConsoleContext): Promise<Response> {
   return beginSession(c, await checkPassword(c.env, username, password, 'password'));
 }
 
-/** Answers `POST /api/login/link`: creates a session for the token of a login link, which cannot be used a second time. */
+/** Answers `POST /api/login/link`: creates a session for the token of a login link, which works once. */
 export async function loginByLink(c: ConsoleContext): Promise<Response> {
   const { token } = await readJsonObject(c, loginBodyLimitBytes);
   if (typeof token !== 'string') throw new ServiceError('bad-request', 'The body must be an object with the string "token".');
@@ -130,7 +126,7 @@ export function showMe(c: ConsoleContext): Response {
   return answerJson(c, signedIn(requireAdministrator(c)));
 }
 
-// The session of the earlier cookie ends, because an attacker who had planted this cookie would know its ID (session fixation).
+// An attacker who had planted the earlier cookie would know its ID (session fixation), so its session ends.
 function beginSession(c: ConsoleContext, administrator: Administrator): Response {
   endSession(c.env);
   const id = c.env.service.sessions.create(administrator);
@@ -146,7 +142,7 @@ function signedIn({ name, role }: Administrator): SignedIn {
   return { name, role };
 }
 
-/** Returns the `Set-Cookie` line. An empty ID deletes the cookie. */
+/** An empty ID deletes the cookie. */
 function cookieLine(exchange: ConsoleExchange, id: string): string {
   const { options } = exchange.service;
   const isSecure = usesTls(options) || header(exchange, 'origin')?.startsWith('https:') === true;

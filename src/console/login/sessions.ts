@@ -3,13 +3,12 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import { ExpiringMap } from '../../lib/expiring-map.ts';
 import type { Administrator, Administrators } from './administrators.ts';
 
-/** Lifetime of a login link, in milliseconds. */
 export const linkLifetimeMs = 5 * 60_000;
 
-/** Maximum number of valid links. A further one invalidates the oldest. */
+/** A further link invalidates the oldest. */
 const maxLinks = 16;
 
-/** Login links. Each one logs in an administrator without a password, once, within five minutes. Only hashes of their tokens are kept. */
+/** Login links. Each one logs in an administrator once, within five minutes. Only hashes of their tokens are kept. */
 export class LoginLinks {
   readonly #clock: Clock;
   readonly #names = new ExpiringMap<string>(maxLinks);
@@ -31,20 +30,18 @@ export class LoginLinks {
   }
 }
 
-/** Maximum number of sessions of an administrator. A further one ends the session that has been unused for the longest time. */
+/** A further session ends the administrator's session that has been unused for the longest time. */
 export const maxSessionsPerAdministrator = 100;
 
-/** Interval, in milliseconds, at which expired sessions are removed. */
 const sweepEveryMs = 5000;
 
-/** A valid session. `key` is the hash of its ID. The ID itself is not kept. */
+/** A valid session. `key` is the hash of its ID, which is not kept. */
 export interface AdministratorSession {
   readonly key: string;
   readonly administrator: Administrator;
   readonly createdMs: number;
 }
 
-/** Lifetimes of sessions in milliseconds. */
 interface Lifetimes {
   idleMs: number;
   maximumAgeMs: number;
@@ -52,7 +49,7 @@ interface Lifetimes {
 
 interface Entry {
   session: AdministratorSession;
-  /** Monotonic times in milliseconds. */
+  /** Monotonic. */
   createdMs: number;
   lastUsedMs: number;
 }
@@ -62,7 +59,7 @@ export class AdministratorSessions {
   readonly #clock: Clock;
   readonly #lifetimes: () => Lifetimes;
   readonly #onEnd: (session: AdministratorSession) => void;
-  /** The sessions by key, least recently used first. */
+  /** By key, least recently used first. */
   readonly #sessions = new Map<string, Entry>();
   readonly #sweeper: Timer;
 
@@ -90,7 +87,7 @@ export class AdministratorSessions {
     return id;
   }
 
-  /** Returns the valid session with this ID, and records that it is in use; undefined if there is none. */
+  /** Returns the valid session with this ID, and records that it is in use. */
   find(id: string): AdministratorSession | undefined {
     const entry = this.#sessions.get(sessionKey(id));
     if (!entry || this.#endIfOver(entry)) return undefined;
@@ -112,7 +109,7 @@ export class AdministratorSessions {
     if (this.#sessions.delete(session.key)) this.#onEnd(session);
   }
 
-  /** Ends the sessions of administrators who were removed, or whose password or role was changed. @returns how many were ended */
+  /** Ends the sessions of administrators who were removed or changed. @returns how many were ended */
   keepOnly(administrators: Administrators): number {
     const over = this.#find((administrator) => !administrators.knows(administrator));
     for (const session of over) this.end(session);

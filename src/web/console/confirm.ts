@@ -3,13 +3,14 @@ import type { Child } from '../shared/dom.ts';
 import { errorText } from './request.ts';
 import { clear } from './shown.ts';
 
-// An open question belongs to one view, so it is closed when the view changes.
+// An open question belongs to one view.
 document.addEventListener('viewchange', closeDialogs);
 
 /**
  * Asks a question, then runs an action. If the action fails, the dialog shows the reason and stays open.
- * @param keep label of the button that changes nothing; the default is `Cancel`
- * @param act runs the action; if it returns a text, the action was refused for this reason
+ *
+ * @param keep label of the button that changes nothing; default: `Cancel`
+ * @param act returns a text if the action was refused
  * @returns whether the action was done
  */
 export async function confirm(

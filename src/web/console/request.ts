@@ -1,7 +1,7 @@
 import { readLines } from '../shared/lines.ts';
 import { text } from './language.ts';
 
-/** Thrown if the console refused a request. `message` comes from the reply of the console. */
+/** A refusal by the console, whose reply has `message`. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -12,7 +12,7 @@ export class Refused extends Error {
 }
 
 interface RequestOptions {
-  /** The body, which is sent as JSON. */
+  /** Sent as JSON. */
   body?: unknown;
   signal?: AbortSignal | undefined;
   accept?: string;
@@ -35,7 +35,7 @@ export async function send(
     throw new Refused(0, text('noConnection'));
   });
   if (reply.ok) return reply;
-  // In a reply to a login, 401 means a wrong password.
+  // After a login, 401 means a wrong password.
   if (reply.status === 401 && !path.startsWith('/api/login')) document.dispatchEvent(new Event('signedout'));
   throw new Refused(reply.status, await errorMessage(reply));
 }
@@ -63,13 +63,12 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A reason of the API: a message in English, and the code that selects its translation. */
+/** A message in English, and the code that selects its translation. */
 interface Reason {
   message?: string | undefined;
   code?: string | undefined;
 }
 
-/** Returns a reason of the API in the language of the page. */
 async function reasonText({ message = '', code }: Reason): Promise<string> {
   if (document.documentElement.lang === 'en' || code === undefined) return message;
   const part = await import('./refusal-words.ts').catch(() => undefined);
@@ -82,7 +81,7 @@ async function errorMessage(reply: Response): Promise<string> {
     const found = errors?.find(({ message }) => message);
     if (found) return await reasonText(found);
   } catch {
-    // The reply of a proxy is not always JSON.
+    // A proxy does not always send JSON.
   }
   return text('refused', { status: String(reply.status) });
 }

@@ -4,8 +4,8 @@ import { text } from './language.ts';
 const focusable = 'a[href], button, input, select, summary, [tabindex]';
 
 /**
- * Replaces nodes but keeps equal ones, so that live updates do not remove the focus or selected text. A node is identified by `data-key`,
- * or by its position if it has none. In table rows, only the cells that differ are replaced.
+ * Replaces nodes but keeps equal ones, so that live updates keep the focus and selected text. Nodes are identified by `data-key`, otherwise
+ * by position.
  */
 export function renew(place: Element, nodes: readonly Element[]): void {
   const old = new Map([...place.children].map((node, index) => [keyOf(node, index), node]));
@@ -66,7 +66,6 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
   const none = make('p.nothing', { hidden: true }, empty);
   const element = make('div.table', table, none);
 
-  // A table wider than its container gets a tab stop, so that the keyboard can scroll it.
   const onSize = new ResizeObserver(() => {
     const isWide = element.scrollWidth > element.clientWidth;
     for (const [name, value] of Object.entries({ tabindex: '0', role: 'group', 'aria-label': caption })) {
@@ -99,7 +98,6 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return body.childElementCount;
     },
 
-    /** Changes the text that is shown if there are no items. */
     sayIfEmpty(words: string): void {
       none.textContent = words;
     },
@@ -107,17 +105,15 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
     /** Returns the item with this key, if the table shows it. */
     find: (key: string) => findItem(body.querySelector(`[data-key="${CSS.escape(key)}"]`)),
 
-    /** Returns the items of the table, in the order of their rows. */
     items: (): T[] => [...body.children].flatMap((row) => findItem(row) ?? []),
 
-    /** The items of the first and the last row; undefined if that row is a note or does not exist. */
+    /** undefined for a row that is a note or does not exist. */
     get ends(): { first: T | undefined; last: T | undefined } {
       return { first: findItem(body.firstElementChild), last: findItem(body.lastElementChild) };
     },
 
     show(shown: readonly T[]): void {
       renew(body, shown.map(makeRow));
-      // Rows that were kept must refer to their new items.
       for (const [index, row] of [...body.children].entries()) items.set(row, shown[index] as T);
       settle();
     },
@@ -130,12 +126,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return rows[0];
     },
 
-    /**
-     * Inserts items at the beginning, and removes rows from the end until at most `most` are left. A note that would then be the last row
-     * is removed, too.
-     *
-     * @returns whether rows were removed
-     */
+    /** Inserts items at the beginning, and removes rows from the end until at most `most` are left. @returns whether rows were removed */
     prepend(added: readonly T[], most: number): boolean {
       const hadFocus = body.contains(document.activeElement);
       body.prepend(...added.map(makeRow));
@@ -146,7 +137,6 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return isTooLong;
     },
 
-    /** Inserts a row with a note at the beginning. */
     prependNote(...children: Child[]): void {
       body.prepend(make('tr.note', make('td', { colSpan: columns.length }, ...children)));
       settle();
@@ -155,7 +145,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
 }
 
 /**
- * Builds a column of check boxes, and the check box `element`, which selects all shown rows. Put `element` into the panel of the table.
+ * Builds a column of check boxes, and the check box `element`, which selects all shown rows.
  *
  * @param keyOf returns the key that identifies an item
  * @param nameOf returns the accessible name of an item's check box
@@ -178,7 +168,6 @@ export function selection<T>(keyOf: (item: T) => string, nameOf: (item: T) => st
   });
   const cell = (item: T) => {
     const box = make('input', { type: 'checkbox', value: keyOf(item), ariaLabel: nameOf(item) });
-    // While all rows are selected, rows that are appended are selected, too.
     if (all.checked) chosen.add(box.value);
     box.checked = chosen.has(box.value);
     box.addEventListener('change', () => {
@@ -194,7 +183,7 @@ export function selection<T>(keyOf: (item: T) => string, nameOf: (item: T) => st
     element: make('label.tick', all, make('span', text('selectAll'))),
     chosen,
 
-    /** Removes items from the selection that are no longer in the list. Call this before the table shows the list. */
+    /** Deselects items that are no longer in the list. Call this before the table shows the list. */
     keep(items: readonly T[]): void {
       const keys = new Set(items.map(keyOf));
       for (const key of chosen) if (!keys.has(key)) chosen.delete(key);

@@ -1,8 +1,8 @@
-/** Time budget of a frame in milliseconds. With a larger budget, the page would not react in time on a slow machine. */
+/** Time budget of a frame, small enough for slow machines. */
 const budgetMs = 6;
 
 /**
- * Processes items within a time budget per frame. The first items are processed immediately, the others in later frames.
+ * Processes items within a time budget per frame. The first items are processed immediately.
  *
  * @returns a function that stops the processing
  */

@@ -52,7 +52,6 @@ async function open(row: Row): Promise<void> {
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 
-/** Opens a preview when its link is clicked. With a modifier key, the browser handles the click. */
 function startOpening(): void {
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
@@ -64,10 +63,7 @@ function startOpening(): void {
   whenLayerIsAsked(openNamed);
 }
 
-/**
- * Returns whether the preview of a row opens over this list. The link of a search result leads to the folder of the result, and the preview
- * opens there.
- */
+/** Returns whether the preview opens over this list. That of a search result opens over its folder. */
 function opensHere(row: Row): boolean {
   return canPreview(row) && rowLink(row).search === '';
 }
@@ -80,7 +76,6 @@ function openNamed(name: string): boolean {
   return isShown;
 }
 
-/** Switches between list and grid without loading a new page. */
 function startView(): void {
   for (const view of ['list', 'grid'] as const) {
     document.querySelector<HTMLAnchorElement>(`#tools .to-${view}`)?.addEventListener('click', (event) => {
@@ -99,7 +94,6 @@ function startView(): void {
 
 const loadSpace = () => loadPart(() => import('./space.ts'));
 
-/** Shows in the menu how much of the account's quota is used, each time the menu opens. */
 function startSpace(): void {
   if (!document.getElementById('space')) return;
   byId('menu').addEventListener('beforetoggle', (event) => {
@@ -107,7 +101,6 @@ function startSpace(): void {
   });
 }
 
-/** On pages of links with a limit, shows how many downloads are left after each download. */
 function startDownloadsLeft(): void {
   document.addEventListener('click', ({ target }) => {
     if (!document.querySelector('[data-left]') || !(target instanceof Element && target.closest('main a, [role=menuitem]'))) return;
@@ -117,7 +110,6 @@ function startDownloadsLeft(): void {
 
 let underWay: AbortController | undefined;
 
-/** Shows the results on a search page, and stops the search of the previous page. */
 function startSearchPage(): void {
   underWay?.abort();
   const list = document.querySelector<HTMLTableElement>('.found');
@@ -128,8 +120,8 @@ function startSearchPage(): void {
 }
 
 /**
- * Adds a checkbox to the password page: while it is checked, the typed passwords are visible. If the two new passwords differ, the browser
- * does not send the form, because the page in the reply would have empty fields.
+ * Adds a checkbox that shows the typed passwords. If the new passwords differ, the form is not sent, because the reply would have empty
+ * fields.
  */
 function offerPasswords(): void {
   const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
@@ -144,15 +136,13 @@ function offerPasswords(): void {
   [...fields].at(-1)?.after(make('label.line', box, text('showPasswords')));
 }
 
-/** Adds a copy button if the page shows a secret. */
 function offerCopies(): void {
   const field = document.querySelector<HTMLInputElement>('input[data-copy]');
   if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
 }
 
 /**
- * Handles forms for the trash, links, held uploads and tokens without leaving the page: asks for confirmation in a dialog, restores items
- * of the trash, and renews a link. Without scripts, the service uses separate pages.
+ * Handles forms for the trash, links, held uploads and tokens without leaving the page. Without scripts, the service uses separate pages.
  */
 function startQuestions(): void {
   document.addEventListener(
@@ -172,7 +162,7 @@ function startQuestions(): void {
   );
 }
 
-/** Shows a time of a receipt. Readers may print a receipt, so the time has seconds and the time zone, and is never "today". */
+/** Receipts are printed, so the time has seconds and the time zone, and is never "today". */
 function showExactDate(place: HTMLElement): void {
   const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'long' });
   place.replaceChildren(make('time', whole.format(elementTime(place))));
@@ -182,7 +172,6 @@ const minuteMs = 60_000;
 
 let growingOlder: ReturnType<typeof setInterval> | undefined;
 
-/** Shows the times of rows in the reader's format, and full times as tooltips. Times such as "5 minutes ago" are updated. */
 function startRowDates(): void {
   const timeCell = (row: Row) => row.querySelector<HTMLElement>('td[data-time]') as HTMLElement;
   whenRowIsWritten((row) => showDate(timeCell(row)));
@@ -190,7 +179,7 @@ function startRowDates(): void {
   clearInterval(growingOlder);
   const renew = (row: Row) => growsOlder(timeCell(row)) && showDate(timeCell(row));
   growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renew), minuteMs);
-  // Tooltips are written on demand, because writing one for each row would take longer than writing its date.
+  // Tooltips are written on demand, because writing one takes longer than writing the date.
   byId('list').addEventListener('pointerover', ({ target }) => {
     const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
     const cell = shown?.closest('td');
@@ -216,28 +205,24 @@ startFolder();
 startFolderChanges(startFolder);
 startLinks();
 void rowsAreWhole().then(openAskedLayer);
-// A mark for measurements. From here on the page reacts to keys and clicks.
+// A mark for measurements: from here on, the page reacts to keys and clicks.
 performance.mark('usable');
 
-/**
- * Waits for the page and its style sheets, without which rows are missing or have no size. The modules are loaded before this wait, while
- * the service still reads the folder.
- */
+/** Waits for the page and its style sheets, without which rows have no size. */
 async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // A style sheet that fails to load never gets a `sheet`. The load event of the page happens even then.
+  // A style sheet that fails to load never gets a `sheet`.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 
-/** Shows the times within phrases, for example of links, in the reader's format. */
 function showPhraseDates(within: HTMLElement): void {
   for (const place of within.querySelectorAll<HTMLElement>('span[data-time]'))
     (place.dataset.exact === undefined ? showDateInPhrase : showExactDate)(place);
 }
 
-/** Starts the functions of a folder page; called for each folder that is shown. */
+/** Starts the functions of each folder page that is shown. */
 function startFolder(): void {
   startRows();
   if (isAccountPage()) {
@@ -245,7 +230,6 @@ function startFolder(): void {
     renewBy(renewPage);
   }
   showPhraseDates(byId('main'));
-  // The page has no list if the account may not list the folder.
   if (document.getElementById('list')) startListing();
   startSearchPage();
   offerPasswords();
@@ -253,7 +237,6 @@ function startFolder(): void {
   offerUploads();
 }
 
-/** Starts the scripts of a list. @param isFound whether it shows search results instead of the rows of a folder */
 function startListing(isFound = false): void {
   startRowDates();
   startSelection();

@@ -5,19 +5,18 @@ import { takeOver } from './navigation/folder-change.ts';
 import { fetchPage, requestDocument, scriptHeaders } from './server.ts';
 import { uploadText } from './uploads/upload-text.ts';
 
-/** The quota of the account, in bytes. */
 interface Space {
   usedBytes: number;
   availableBytes: number;
 }
 
-/** The PROPFIND body that asks for the quota (RFC 4331). */
+/** Asks for the quota (RFC 4331). */
 const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
 
-/** Fraction of the quota. If more of the quota is used, the page shows a warning. */
+/** If a larger fraction of the quota is used, the page shows a warning. */
 const nearlyFull = 0.9;
 
-/** Asks the service for the quota of the account. @returns undefined if the service does not report it */
+/** Asks the service for the quota of the account. @returns undefined if it is not reported */
 export async function askSpace(): Promise<Space | undefined> {
   const folder = isAccountPage() ? '/home/' : folderUrl();
   const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };
@@ -27,7 +26,7 @@ export async function askSpace(): Promise<Space | undefined> {
   return space.usedBytes + space.availableBytes > 0 ? space : undefined;
 }
 
-/** Shows in the menu how much of the quota is used. */
+/** Shows the used quota in the menu. */
 export async function showSpace(): Promise<void> {
   const space = await askSpace();
   const place = byId('space');
@@ -35,7 +34,7 @@ export async function showSpace(): Promise<void> {
   if (space) place.replaceChildren(...bar(space));
 }
 
-/** Shows a warning on the page if the quota is nearly used up. */
+/** Shows a warning if the quota is nearly used up. */
 export async function showNearlyFull(): Promise<void> {
   const main = byId('main');
   const space = await askSpace();
@@ -44,13 +43,10 @@ export async function showNearlyFull(): Promise<void> {
     main.querySelector('#members')?.before(make('div.quota', ...bar(space)));
 }
 
-/** Pauses in milliseconds before the page asks whether a download was counted. The request for the download can take a while. */
+/** Pauses before the page asks whether a download was counted, which can take a while. */
 const pausesMs = [500, 2000, 5000];
 
-/**
- * After a download through a link with a limit, shows how many downloads are left, or that the link has ended. The page must not be loaded
- * again, because that would cancel a download whose reply has not arrived.
- */
+/** Shows how many downloads of a link are left. Loading the page again would cancel a download whose reply has not arrived. */
 export async function showDownloadsLeft(): Promise<void> {
   for (const pauseMs of pausesMs) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -1,10 +1,10 @@
 import { byId, iconButton, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
-/** Time in milliseconds for which a message is shown. Errors take longer to read. */
+/** Errors take longer to read. */
 const staysMs = { success: 6_000, error: 15_000 } as const;
 
-/** Maximum number of messages. Older ones are removed. */
+/** Older messages are removed. */
 const maxAtOnce = 3;
 
 interface NoticeAction {
@@ -13,7 +13,7 @@ interface NoticeAction {
 }
 
 /**
- * Shows a message, which screen readers announce. After a while it disappears, unless it is hovered or focused.
+ * Shows a message, which screen readers announce. It stays while it is hovered or focused.
  *
  * @returns a function that removes the message
  */
@@ -31,14 +31,13 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);
   wait();
   const list = byId('notices');
-  // A repeated message replaces the earlier one.
   for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
   while (list.children.length > maxAtOnce) list.firstElementChild?.remove();
   return remove;
 }
 
-/** Shows the message that the service wrote into the page after a form was sent. */
+/** Shows the message that the service wrote into the page. */
 export function startNotices(): void {
   for (const told of byId('notices').querySelectorAll('p')) {
     told.remove();

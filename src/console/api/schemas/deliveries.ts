@@ -4,11 +4,9 @@ import { eventIds } from '../../../events/event-ids.ts';
 import { attempt, deliveryOutcome, recordedFile, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
 import { eventView } from './events.ts';
 
-/** One request of a delivery. */
 export const attemptView = attempt.extend({ time, duration_ms: z.number().nonnegative() });
 export type AttemptView = z.infer<typeof attemptView>;
 
-/** A delivery. */
 export const deliveryView = z.object({
   id: text,
   time,

@@ -14,36 +14,34 @@ import { liveTail } from './live-tail.ts';
 import { apiQuery, type QueryKey, timeProblem, withConditions } from './query.ts';
 import { queryBar } from './query-bar.ts';
 
-/** Fetches the pages of a search one after the other, and appends them to a table. */
 function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLElement, signal: AbortSignal) {
-  /** Undefined before the first page; null after the last one. */
+  /** undefined before the first page; null after the last one. */
   let cursor: string | null | undefined;
   let bytes = 0;
   const search = {
-    /** Position of the journal's end when the search began. Live events continue from there. */
+    /** The journal's end when the search began, from which live events continue. */
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
-      // A page without events means that the search reached a limit of time or bytes. The next page continues the search.
+      // A page without events reached a limit of time or bytes. The next page continues the search.
       do {
         const asked = cursor;
         const wanted = new URLSearchParams(query);
         if (asked) wanted.set('cursor', asked);
         const path = withQuery('/api/events', wanted);
         const found = await ask<EventPage>('GET', path, { signal });
-        // If rows at the end of the table were removed during the request, the reply does not continue the table.
+        // If rows were removed from the end meanwhile, the reply does not continue the table.
         if (cursor !== asked) continue;
         cursor = found.next;
         search.begin ??= found.begin;
         bytes += found.searched.bytes;
         const events = found.events.filter(({ uuid }) => !table.find(uuid));
         first = table.append(events.map((event) => ({ ...event, place: found.begin })));
-        // Only a search that has found nothing yet needs a sign of life.
         status.textContent = cursor !== null && !first ? text('searched', { size: sizeText(bytes) }) : '';
       } while (cursor !== null && first === undefined);
       return { hasMore: cursor !== null, first };
     },
-    /** Makes the next page begin at the current end of the table. Called after rows were removed from the end. */
+    /** Makes the next page begin at the current end of the table. */
     goBack: () => {
       cursor = table.ends.last?.place ?? search.begin;
     },
@@ -51,7 +49,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   return search;
 }
 
-/** Returns a function that finds the values of a key in the table's events. The search bar suggests these values. */
+/** The search bar suggests the values of a key in the table's events. */
 function seenValues(table: EventTable): (key: QueryKey) => Iterable<string> {
   return (key) => {
     const values = table.items().flatMap((event) => {
@@ -83,7 +81,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     filter: Object.fromEntries(names.map((name) => [name, asked.getAll(name)])),
   }));
   let hasProblem = false;
-  // Events can be sent again only if the search has found any.
+  // Without events, there is nothing to send again.
   const checkReplay = () => replay?.toggleAttribute('disabled', hasProblem || table.size === 0);
   const bar = queryBar(
     query,
@@ -118,7 +116,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
   }
   const counted = new URLSearchParams([...asked, ...(asked.has('since') ? [] : [['whole', '1']])]);
   chart.load(counted, signal).catch((error: unknown) => {
-    // The chart is optional, because the list below shows the same events.
+    // The chart is optional: the list shows the same events.
     if (!isAbort(error)) chart.element.hidden = true;
   });
   const onRows = new MutationObserver(checkReplay);
@@ -126,16 +124,11 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
   signal.addEventListener('abort', () => onRows.disconnect());
   replay?.setAttribute('disabled', '');
   await more.load();
-  // A search that ends at a certain time has no live events.
   if (query.has('until')) tail.button.hidden = tail.badge.hidden = true;
   else tail.start(found.begin);
 }
 
-/**
- * Builds the controls for the time range of a search: buttons for common ranges, two fields, and the switch for routine events.
- *
- * @param open opens a page with the new query
- */
+/** Builds the controls for the time range and the routine events of a search. @param open opens a page with the new query */
 function timeRange(query: URLSearchParams, open: (query: URLSearchParams) => void) {
   const change = (values: Record<string, string | undefined>) => changed(query, values);
   const timeInput = (name: 'since' | 'until') => {
@@ -168,9 +161,9 @@ const [width, height] = [600, 48];
 const parts = 60;
 
 /**
- * Shows the number of events over time as bars. The reader selects a range by dragging over them.
+ * Shows the number of events over time as bars. Dragging selects a range.
  *
- * @param choose called with the begin and end of the selected range, in ISO 8601
+ * @param choose called with the begin and end of the range, in ISO 8601
  */
 function histogram(choose: (since: string, until: string) => void) {
   const svg = makeSvg('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' });
@@ -235,7 +228,6 @@ function histogram(choose: (since: string, until: string) => void) {
     choose(bucketTime(shown, first), bucketTime(shown, last + 1));
   });
 
-  /** Counts the events of a search and draws the bars. */
   const load = async (query: URLSearchParams, signal: AbortSignal) => {
     const found = await ask<EventHistogram>('GET', withQuery('/api/events/histogram', query), { signal });
     shown = found;

@@ -62,13 +62,12 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   );
 }
 
-/** Returns the reason why a handler does not run, in the language of the page if it has a code. */
+/** Returns why a handler does not run, translated if the reason has a code. */
 function reasonText({ reason, reason_code, reason_value }: HandlerView): string {
   if (reason_code === '') return reason;
   return handlerText(`reason_${reason_code === 'no-node' ? 'no_node' : reason_code}`, { name: reason_value, count: Number(reason_value) });
 }
 
-/** Shows why the last failed delivery of a handler failed. */
 function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
   const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
@@ -107,24 +106,17 @@ async function act(
   await refresh();
 }
 
-/**
- * Interval, in milliseconds, and maximum number of checks after a handler was started. The page waits for these checks, so that it can
- * report the start and a failure in one message.
- */
+/** Checks after a handler was started, so that one message reports the start and a failure. */
 const lookEveryMs = 250;
 const maxLooks = 12;
 
-/**
- * Waits up to three seconds until a started handler has delivered all waiting events.
- *
- * @returns the reason if the handler stopped again; otherwise undefined
- */
+/** @returns the reason if a started handler stopped again within three seconds */
 async function stoppedAgain(uuid: string): Promise<string | undefined> {
   let hasStarted = false;
   for (let look = 1; look <= maxLooks; look++) {
     const handler = (await findHandlers()).handlers.find((candidate) => candidate.uuid === uuid);
     if (!handler) return undefined;
-    // Nodes report every two seconds, so at first the report can be older than the start.
+    // Nodes report every two seconds, so the report can be older than the start.
     if (handler.state !== 'stopped') hasStarted = true;
     else if (hasStarted || look === maxLooks) return handler.last_error || reasonText(handler);
     if (hasStarted && handler.waiting_events === 0) return undefined;

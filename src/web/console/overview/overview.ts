@@ -158,7 +158,7 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
   );
 }
 
-// Only failures are listed here. So if a login of an administrator is listed, it was refused.
+// Only failures are listed here, so a login was refused.
 const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('time'), cell: errorTimes, className: 'narrow' },
   { title: text('event'), cell: ({ id }) => namedEvent(id, { outcome: 'refused' }), className: 'kind' },
@@ -171,7 +171,6 @@ const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
 ];
 
-/** Shows the number of errors. If there are several, it is a link to all of them. */
 function errorCount({ id, count, first }: Overview['errors'][number]): HTMLElement | string {
   return count <= 1 ? '1' : make('a', { href: hashFor('events', '', { id, ...(first && { since: first }) }) }, numberText(count));
 }
@@ -189,7 +188,6 @@ const nodeColumns: Column<NodeView>[] = [
   { title: text('seen'), cell: ({ seen }) => ageElement(seen) },
 ];
 
-/** Returns links to all current problems; an empty list if there are none. */
 function problemLinks({ handlers, methods, inspections, nodes, held_uploads, missing_files }: Overview): HTMLElement[] {
   const down = (list: readonly MethodView[]) =>
     list.filter(({ state, reason }) => state !== 'disabled' && (state !== 'running' || reason !== '')).length;
@@ -204,12 +202,12 @@ function problemLinks({ handlers, methods, inspections, nodes, held_uploads, mis
     problemMissing: [missing_files, hashFor('expectations')],
   } as const;
   return Object.entries(counts).flatMap(([name, [count, href]]) =>
-    // An operator intended the pause, so it is shown as a warning, not as an error.
+    // An operator intended the pause.
     count > 0 ? [make('a', { href, className: name === 'problemPaused' ? 'warn' : '' }, text(name as keyof typeof counts, { count }))] : [],
   );
 }
 
-/** Builds a strip that lists current problems. If there are none, `show` hides the strip and says that all is well. */
+/** Builds a strip that lists current problems, or says that all is well. */
 function problemStrip() {
   const list = make('ul');
   const strip = make('section.problems', { hidden: true }, make('h2', text('problems')), list);
@@ -219,7 +217,7 @@ function problemStrip() {
     fine.hidden = links.length > 0 || overview.incomplete !== '';
     strip.hidden = links.length === 0;
     const told = links.map((link) => `${link.textContent} ${link.getAttribute('href')}`).join();
-    // Write only changed text, because screen readers announce each change.
+    // Screen readers announce each change.
     if (list.dataset.told === told) return;
     list.dataset.told = told;
     list.replaceChildren(...links.map((link) => make('li', link)));
@@ -241,7 +239,6 @@ interface ChartModel {
 
 const [width, height] = [360, 36];
 
-/** Builds a small line chart of the last hour. The newest values are at the right. */
 function makeChart({ title, series, format }: ChartModel) {
   const figures = series.map(() => make('strong'));
   const [top, time] = [make('span'), make('span')];
@@ -275,7 +272,6 @@ function makeChart({ title, series, format }: ChartModel) {
   plot.addEventListener('pointermove', ({ offsetX }) => pointAt(Math.round((offsetX / plot.clientWidth) * (maxSamples - 1))));
   plot.addEventListener('pointerleave', () => pointAt(-1));
 
-  /** Draws the samples, which are ordered from the oldest to the newest. */
   const show = (shown: readonly Sample[]) => {
     samples = shown;
     const highest = Math.max(...samples.flatMap((sample) => series.map(({ value }) => value(sample))), 0);
@@ -303,10 +299,9 @@ function makeChart({ title, series, format }: ChartModel) {
   return { element, show };
 }
 
-/** Number of samples in an hour, which is the width of a chart. */
+/** One hour of samples, the width of a chart. */
 const maxSamples = 360;
 
-/** Builds the charts of the last hour, which grow with each sample. */
 function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   const charts = models(intervalSeconds).map(makeChart);
   let samples = first.slice(-maxSamples);
@@ -315,7 +310,7 @@ function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   };
   show();
   const add = (sample: Sample) => {
-    // The first request has perhaps returned this sample already. Times are compared only for equality, because clocks can be set back.
+    // The first request has perhaps returned this sample. Times are compared only for equality, because clocks can be set back.
     if (samples.some(({ time }) => time === sample.time)) return;
     samples = [...samples, sample].slice(-maxSamples);
     show();
@@ -336,7 +331,7 @@ function models(intervalSeconds: number): ChartModel[] {
       format: per('perSecond'),
       series: [
         { title: text('answered'), value: rate('requests'), kind: 'first' },
-        // Not only requests cause events of failures, so there can be more of these events than requests.
+        // Not only requests cause these events.
         { title: text('failureEvents'), value: rate('failures'), kind: 'bad' },
       ],
     },

@@ -17,10 +17,10 @@ export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string; arr
 /** How a moved or copied item arrives: under another name, over an existing file, or not at all because the user skips it. */
 export type Arrival = { newName: string } | 'overwrite' | 'skip';
 
-/** Numbers of characters that a shortened name keeps before and after its gap. Messages shorten names only on narrow screens. */
+/** Characters that a shortened name keeps before and after its gap. */
 const [keptBefore, keptAfter] = [13, 12];
 
-/** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name, so that the message stays short. */
+/** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name. */
 export function messageName(name: string): string {
   const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
   const isLong = letters.length > keptBefore + keptAfter + 1 && matchMedia('(max-width: 30rem)').matches;
@@ -32,7 +32,6 @@ function nameOf({ name, shownName }: Pick<Placed, 'name' | 'shownName'>): string
   return messageName(shownName ?? name);
 }
 
-/** Shows a message about problems, if there are any. */
 export function noticeProblems(problems: readonly string[]): void {
   if (problems.length > 0) notice(text('error', { reason: firstOf(problems, maxProblems).join('; ') }), 'error');
 }
@@ -40,9 +39,8 @@ export function noticeProblems(problems: readonly string[]): void {
 export interface Outcome<T extends Placed = Placed> {
   members: readonly T[];
   done: T[];
-  /** Messages about members that failed. */
   problems: string[];
-  /** Whether the connection was lost, so that the result for the remaining members is unknown. */
+  /** Whether the connection was lost, so that the result for the rest is unknown. */
   isLost: boolean;
   isStopped: boolean;
 }
@@ -51,16 +49,13 @@ export interface Outcome<T extends Placed = Placed> {
 type Part = { done: number; total: number };
 
 interface Course {
-  /**
-   * Called with the number of processed members, including failed ones, and with the progress of the current member if it is a copied
-   * folder.
-   */
+  /** Called with the number of processed members, including failed ones, and the progress of the folder that is being copied. */
   onProgress: (count: number, part?: Part) => void;
-  /** Aborted to stop the command. The service then stops its work, too. */
+  /** Aborted to stop the command, also in the service. */
   signal: AbortSignal;
 }
 
-/** A folder command without its targets. Such a command is a POST to a folder. Its targets are members of that folder. */
+/** A folder command without its targets, which are members of one folder. */
 type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
 
 /** A command and its targets, which can be in several folders. */
@@ -71,20 +66,15 @@ interface Work<T extends Placed> {
 
 export type TransferKind = 'move' | 'copy';
 
-/**
- * Maximum number of targets in one request, and of characters in their names. They match the limits of the service
- * (docs/spec/http.md#bad-input).
- */
+/** Limits of one request, which match those of the service (docs/spec/http.md#bad-input). */
 const maxTargets = 10_000;
 const maxCharacters = 250_000;
 
 /** Assumed length of a command for a single member, without the names. */
 const ownCommandCharacters = 300;
 
-/** Maximum number of failures that a message names. */
 export const maxProblems = 5;
 
-/** Makes the browser ask before the user leaves the page. */
 function keepPage(event: Event): void {
   event.preventDefault();
 }
@@ -100,10 +90,7 @@ export function byFolder<T extends Placed>(members: readonly T[]): Map<string, T
   return groups;
 }
 
-/**
- * Leaves out members that are inside other given members. Search results can contain a folder and its content, and a command for the folder
- * also covers the content.
- */
+/** Leaves out members that are inside other given members. A command for a folder also covers its content. */
 export function outermost(members: readonly Member[]): Member[] {
   const folders = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
   const isInside = ([folder]: [string, Member[]]) => folders.some((other) => folder.startsWith(other));
@@ -183,7 +170,6 @@ async function runInFolder<T extends Placed>(
   return undefined;
 }
 
-/** Returns one command for all members that keep their names, and one for each other member. */
 function commandsFor(command: Command, members: readonly Placed[]): object[] {
   const plain = members.flatMap(({ name, arrival }) => (arrival ? [] : name));
   const others = members.flatMap(({ name, arrival }) => {
@@ -194,7 +180,8 @@ function commandsFor(command: Command, members: readonly Placed[]): object[] {
 }
 
 /**
- * Asks in a dialog, then runs a folder command. The dialog shows the progress of the command and can stop it.
+ * Asks in a dialog, then runs a folder command. The dialog shows the progress and can stop the command.
+ *
  * @param makeWork called when the user confirms. If it returns nothing, the dialog stays open
  * @returns undefined if the user cancelled
  */
@@ -229,13 +216,10 @@ export async function askAndRun<T extends Placed>(
   return outcome;
 }
 
-/** Delay in milliseconds before a running command shows its dialog, so that the dialog does not flash for short work. */
+/** Delay in milliseconds before a running command shows its dialog. */
 const shownAfterMs = 500;
 
-/**
- * Runs folder commands without asking. If they take long, a dialog shows their progress and can stop them. Never rejects.
- * @param title title of the dialog
- */
+/** Runs folder commands without asking. If they take long, a dialog shows their progress and can stop them. Never rejects. */
 export async function runAtOnce<T extends Placed>(title: string, works: readonly Work<T>[]): Promise<Outcome<T>> {
   const progress = progressBar(
     title,
@@ -271,7 +255,7 @@ export async function showOutcome(
   const { members, problems, isLost, isStopped } = outcome;
   // Deselect only these members. Rows that the user selected meanwhile stay selected.
   deselect(members);
-  // The reply to a stopped command does not say what happened to the last members, so the page checks which members are gone.
+  // The reply to a stopped command does not name the last members, so the page checks which are gone.
   if (isStopped && doneText !== 'copied') outcome.done = await membersGoneAtEnd(members);
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
@@ -282,12 +266,11 @@ export async function showOutcome(
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 
-/** Pause in milliseconds between two listings of the folders of a stopped command. */
 const lookAgainMs = 300;
 
 /**
- * Returns the members that are gone when a stopped command has ended. The service processes members until it notices that the client has
- * disconnected. So this function repeats the check until two results agree.
+ * Returns the members that are gone when a stopped command has ended. The service notices the stop late, so this function repeats the check
+ * until two results agree.
  */
 async function membersGoneAtEnd<T extends Placed>(members: readonly T[]): Promise<T[]> {
   let gone = await membersGone(members);
@@ -299,7 +282,6 @@ async function membersGoneAtEnd<T extends Placed>(members: readonly T[]): Promis
   }
 }
 
-/** Returns the members that are no longer in their folders. */
 async function membersGone<T extends Placed>(members: readonly T[]): Promise<T[]> {
   const gone: T[] = [];
   for (const [folder, group] of byFolder(members)) {
@@ -321,7 +303,6 @@ function* splitRequests<T extends Placed>(members: readonly T[]): Generator<T[]>
   let part: T[] = [];
   let characters = 0;
   for (const member of members) {
-    // For a member with an `arrival`, the request contains a command of its own, perhaps with a second name.
     const length = member.name.length * (member.arrival ? 2 : 1) + (member.arrival ? ownCommandCharacters : 0);
     if (part.length === maxTargets || (part.length > 0 && characters + length > maxCharacters)) {
       yield part;

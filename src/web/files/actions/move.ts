@@ -6,15 +6,11 @@ import { isFolder, type Member, type Row, rowAt, rowLink, rowMember, rowName } f
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
 import { outermost, type TransferKind } from './commands.ts';
 
-/** The rows being dragged. */
 let dragged: readonly Row[] = [];
 
 let target: HTMLElement | undefined;
 
-/**
- * Lets the user drag rows to folders in the list and in the breadcrumbs. Files that are dragged in from outside the page are handled in
- * `uploads/`.
- */
+/** Lets the user drag rows to folders in the list and in the breadcrumbs. `uploads/` handles files from outside the page. */
 export function startDrag(): void {
   endDrag();
   byId('list').addEventListener('dragstart', (event) => {
@@ -36,17 +32,17 @@ export function startDrag(): void {
   byId('main').addEventListener('dragend', endDrag);
 }
 
-/** Starts to drag. If the row is selected, the whole selection is dragged; otherwise only this row. */
+/** Drags the whole selection if the row is selected. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
   dragged = isSelected(row) ? selectedRows() : [row];
-  // With `all`, the row can be dropped outside the page like any link.
+  // Like any link, the row can be dropped outside the page.
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
   const badge = make('div.badge', count === 1 ? displayName(rowName(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
-  // Before this callback runs, the browser has copied the image.
+  // By then, the browser has copied the image.
   setTimeout(() => badge.remove());
 }
 
@@ -75,7 +71,7 @@ function endDrag(): void {
   dragged = [];
 }
 
-/** Moves the dragged rows. @param to URL path of the destination folder */
+/** @param to URL path of the destination folder */
 async function moveTo(to: string): Promise<void> {
   const members = outermost(dragged.map(rowMember));
   endDrag();
@@ -96,7 +92,6 @@ export function offerTransfer(kind: TransferKind): void {
   });
 }
 
-/** Asks for a destination, then moves or copies the given members there. */
 async function transferMembers(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const part = await loadPart(() => import('./transfer.ts'));
   await part?.transfer(kind, outermost(members));

@@ -10,10 +10,7 @@ import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.
 import { askName, noticeUndoable } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
 
-/**
- * Before some forms are sent, for example to delete items of the trash for good, the service asks a question on a separate page. This
- * function shows that question in a dialog instead, with the texts of the page.
- */
+/** Shows the question of a form in a dialog. Without scripts, a separate page asks it. */
 export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const url = form.getAttribute('action') ?? '';
   const question = await fetchPage(url, { fields: readFields(form, button) });
@@ -40,15 +37,14 @@ export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement)
   if (reply && reply.status !== 0) await tell(reply);
 }
 
-/** Number of items that a dialog shows without scrolling even on small screens. */
+/** Items that a dialog shows without scrolling on small screens. */
 const itemsInSight = 5;
 
-// The forms have no file fields, so all values are strings. The type in the DOM also allows files.
+// Without file fields, all values are strings.
 function readFields(form: HTMLFormElement, button?: HTMLButtonElement): URLSearchParams {
   return new URLSearchParams([...new FormData(form, button)] as [string, string][]);
 }
 
-/** Shows the message of the page to which a form led, then refreshes the current page. */
 async function tell({ status, page }: PageReply): Promise<void> {
   const message = page?.querySelector('#notices p')?.textContent;
   if (message) notice(message);
@@ -58,13 +54,12 @@ async function tell({ status, page }: PageReply): Promise<void> {
 }
 
 async function showRest(): Promise<void> {
-  // The selection is cleared first, because a remaining item can have the same name as one that is gone.
+  // A remaining item can have the same name as one that is gone.
   if (document.getElementById('list')) clearSelection();
   await refreshRows();
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 
-/** Returns the reasons that a page gives for failures. */
 function reasonIn(page: Document | undefined): string {
   const reasons = [...(page?.querySelectorAll('.doomed li') ?? [])].map((item) => {
     const [name, ...words] = [...item.children].map((part) => part.textContent?.trim());
@@ -75,7 +70,7 @@ function reasonIn(page: Document | undefined): string {
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Restores selected items of the trash. If a name is taken, a dialog asks for another name. The final message has a button for undo. */
+/** Restores selected items of the trash. If a name is taken, a dialog asks for another. */
 export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');
@@ -103,7 +98,7 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
   await showRest();
 }
 
-/** Restores one item that could not be restored with the others. @returns the name of the restored item; undefined if it was not restored */
+/** @returns the name of the restored item; undefined if it was not restored */
 async function restoreAs(id: string, name: string, label: string, problems: string[]): Promise<string | undefined> {
   const post = async (path?: string): Promise<{ status: number; reason?: string }> => {
     try {

@@ -10,16 +10,15 @@ import { askName, noticeUndoable } from './members.ts';
 
 let moves: Promise<boolean> | undefined;
 
-/** Returns whether the service supports WebDAV's MOVE (RFC 4918 §9.9). */
+/** WebDAV's MOVE (RFC 4918 §9.9). */
 function canMove(): Promise<boolean> {
   moves ??= hasMove();
   return moves;
 }
 
-/** Whether the current page offers renaming. */
 export let isRenameOffered = false;
 
-/** Offers renaming if the service supports MOVE. @returns whether renaming is offered; false if another folder was opened meanwhile */
+/** Offers renaming if the service supports MOVE. @returns whether it is offered; false if another folder was opened meanwhile */
 export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
   isRenameOffered = await canMove();
@@ -51,7 +50,6 @@ async function hasMove(): Promise<boolean> {
   }
 }
 
-/** Asks for a new name and renames a member of a folder. */
 async function rename(member: Member): Promise<void> {
   const oldName = member.name;
   const dot = oldName.lastIndexOf('.');

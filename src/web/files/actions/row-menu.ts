@@ -14,18 +14,14 @@ interface Item {
   isDanger?: boolean;
 }
 
-/** Distance in CSS pixels that the page may scroll before an open menu closes. */
+/** The page may scroll this far before an open menu closes. */
 const maxScroll = 4;
 
-/** Minimum distance in CSS pixels between the menu and the edges of the window. */
 const margin = 8;
 
 const menu = make('div', { id: 'row-menu', popover: 'manual', role: 'menu' });
-/** The element that gets the focus when the menu closes. */
 let opener: HTMLElement | undefined;
-/** The button of the row whose menu is open. */
 let expanded: HTMLElement | undefined;
-/** Scroll position of the page when the menu opened. */
 let openedAt = 0;
 
 /** Opens the menu of a row next to its button. */
@@ -41,12 +37,7 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   showMenu(from, beside, label, itemsFor(row, rows));
 }
 
-/**
- * Opens a menu.
- *
- * @param from element that gets the focus when the menu closes
- * @param beside position of the menu's button, or of the pointer
- */
+/** @param from element that gets the focus when the menu closes @param beside position of the menu's button, or of the pointer */
 function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;
   expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? undefined;
@@ -60,10 +51,7 @@ function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: 
   items()[0]?.focus({ preventScroll: true });
 }
 
-/**
- * Places the menu below its button, with aligned right edges. If there is no room below, places the menu above the button. A menu at the
- * pointer opens to the right of the pointer.
- */
+/** Places the menu below its button or, without room, above it, with aligned right edges. At the pointer, it opens to the right. */
 function place({ left, right, top, bottom }: DOMRect): void {
   const { width, height } = menu.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
@@ -97,14 +85,13 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   return list;
 }
 
-/** Downloads a single file directly, and anything else as an archive through the form of the selection. */
+/** Downloads a single file directly, and anything else as an archive. */
 function download(rows: readonly Row[]): void {
   const file = onlyFile(rows);
   if (file) void downloadFile(file);
   else submit(rows, byId('actions').querySelector('[value=download-members]'));
 }
 
-/** Selects the rows, then submits the form of the selection. */
 function submit(rows: readonly Row[], button: HTMLButtonElement | null): void {
   selectOnly(rows);
   (byId('members') as HTMLFormElement).requestSubmit(button);
@@ -128,7 +115,6 @@ function isOpen(): boolean {
   return menu.matches(':popover-open');
 }
 
-/** Closes the menu if it is open. */
 function closeMenu(givesFocusBack: boolean): void {
   if (!isOpen()) return;
   menu.hidePopover();
@@ -136,7 +122,7 @@ function closeMenu(givesFocusBack: boolean): void {
   if (givesFocusBack) opener?.focus({ preventScroll: true });
 }
 
-/** Handles keys in an open menu (ARIA Authoring Practices, menu button). The shortcuts of the page do not get these keys. */
+/** Follows the ARIA Authoring Practices (menu button). The shortcuts of the page do not get these keys. */
 function onKey(event: KeyboardEvent): void {
   event.stopPropagation();
   const all = items();
@@ -154,14 +140,13 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** The cell of a menu button. Cloning it for each row is faster than creating it. */
+/** Cloning is faster than creating. */
 const template = make(
   'td.more',
   { role: 'cell' },
   make('button.quiet', { type: 'button', tabIndex: -1, ariaHasPopup: 'menu', ariaExpanded: 'false' }, '⋯'),
 );
 
-/** Adds a menu button to a row. */
 function addMenuButton(row: Row): void {
   const cell = template.cloneNode(true) as HTMLTableCellElement;
   const button = cell.firstElementChild as HTMLElement;
@@ -169,20 +154,19 @@ function addMenuButton(row: Row): void {
   row.append(cell);
 }
 
-/** Builds the header of the column with the menu buttons. */
 function menuHead(): HTMLElement {
   return make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
 }
 
 /**
- * Gives each row a menu, which its button, a right click, a long press or the menu key opens. A right click with Shift opens the browser's
- * own menu.
+ * Gives each row a menu, which its button, a right click, a long press or the menu key opens. With Shift, a right click opens the browser's
+ * menu.
  */
 export function startRowMenu(): void {
   const list = byId('list');
   list.querySelector('thead tr')?.append(menuHead());
   whenRowIsWritten(addMenuButton);
-  // On narrow screens there is not enough room for all buttons of the selection.
+  // Narrow screens have no room for all buttons.
   const rest = makeButton(
     '⋯',
     undefined,
@@ -211,11 +195,11 @@ export function startRowMenu(): void {
   });
 }
 
-/** Adds the listeners that close the menu and move the focus within it. They are added once for all folder pages. */
+/** Adds the listeners of menus, once for all folder pages. */
 export function startRowMenus(): void {
   menu.addEventListener('keydown', onKey);
   const closeOutside = ({ target }: Event) => {
-    // The button of the open menu closes the menu itself. If the menu were closed here, the button would open it again.
+    // The button of the open menu closes it. If the menu closed here, the button would open it again.
     if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });

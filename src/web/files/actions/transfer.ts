@@ -31,7 +31,6 @@ const words = {
   copy: { title: 'copyTo', here: 'copyHere', question: 'takenCopy', as: 'copiedAs' },
 } as const;
 
-/** Compares names so that folders have the same order as the rows of the page. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 /** Asks for a destination folder, then moves or copies members to it. */
@@ -56,7 +55,6 @@ export async function transfer(kind: TransferKind, members: readonly Member[]): 
   await show(kind, outcome, browser.chosen);
 }
 
-/** Moves members to a folder. @param to URL path of the folder */
 export async function moveTo(members: readonly Member[], to: string): Promise<void> {
   const planned = await plan('move', members, to);
   if (!planned) return;
@@ -66,7 +64,6 @@ export async function moveTo(members: readonly Member[], to: string): Promise<vo
 
 type Arriving = Member & { arrival?: Arrival };
 
-/** Shows the result, and offers to undo a move. */
 async function show(kind: TransferKind, outcome: Outcome<Arriving>, url: string): Promise<void> {
   const [first, ...others] = outcome.done;
   const newName = typeof first?.arrival === 'object' && others.length === 0 ? first.arrival.newName : undefined;
@@ -81,13 +78,12 @@ async function show(kind: TransferKind, outcome: Outcome<Arriving>, url: string)
 }
 
 /**
- * Decides how each member arrives in a folder. A copy in the member's own folder gets a number. In another folder, the user decides if the
- * name is taken.
+ * Decides how each member arrives. A copy in its own folder gets a number. In another folder, the user decides if the name is taken.
+ *
  * @returns undefined if the user cancelled
  */
 async function plan(kind: TransferKind, members: readonly Member[], to: string): Promise<Arriving[] | undefined> {
   const listed = await listMembers(to);
-  // If the folder may not be listed, the service refuses names that are taken.
   if (typeof listed === 'string') return [...members];
   const there = new Map(listed.map((member) => [member.name, { ...asMember(member), folder: to }]));
   const planned: Arriving[] = [];
@@ -113,7 +109,6 @@ function arrivalOf(choice: ConflictChoice | undefined, name: string, there: Read
   return choice === 'keep-both' ? { newName: freeName(name, there) } : choice;
 }
 
-/** Returns the first numbered name that is free. */
 function freeName(name: string, there: { has: (name: string) => boolean }): string {
   let free = nextName(name);
   while (there.has(free)) free = nextName(free);
@@ -151,7 +146,6 @@ function askAbout(kind: TransferKind, member: Member, present: Present, mayRepea
   });
 }
 
-/** Lets the user choose a folder, starting from the current one. */
 class FolderBrowser {
   chosen: string;
   readonly element: HTMLElement;
@@ -176,7 +170,7 @@ class FolderBrowser {
   #folderNames: string[] = [];
   #names: ReadonlySet<string> = new Set();
 
-  /** @param members the items to move or copy. The folder that contains all of them cannot be the destination of a move */
+  /** @param members the items to move or copy. Their common folder cannot be the destination of a move */
   constructor(kind: TransferKind, members: readonly Member[]) {
     this.#kind = kind;
     this.#members = members;
@@ -186,7 +180,7 @@ class FolderBrowser {
     const [only = folderUrl()] = this.#from.size === 1 ? this.#from : [];
     this.chosen = only;
     this.#filter.addEventListener('input', () => this.#draw());
-    // By default, Enter would press the button of the dialog, which chooses the current folder.
+    // By default, Enter would press the button of the dialog.
     this.#filter.addEventListener('keydown', (event) => this.#onEnter(event, () => this.#folders.querySelector('button')?.click()));
     this.#name.addEventListener('keydown', (event) => this.#onEnter(event, () => void this.#create()));
     const add = makeButton(text('newFolder'), 'newFolder', () => {
@@ -203,8 +197,8 @@ class FolderBrowser {
   }
 
   /**
-   * Enables the button that chooses the shown folder, or disables it for a move of members that are already there. A sentence beside the
-   * folder's name says that they are there or, for a copy, that the copy gets a number.
+   * Enables the button unless members would be moved to where they are. A sentence says that they are there, or that the copy gets a
+   * number.
    */
   offer(): void {
     const [first, ...others] = this.#members;
@@ -235,7 +229,7 @@ class FolderBrowser {
 
   async #browse(url: string): Promise<void> {
     const content = await listMembers(url);
-    // `inert` is set when the user presses "Move here". The command then uses the folder that is shown, so no other folder may appear.
+    // `inert`: the user has pressed "Move here", so no other folder may appear.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? folderLabel(url) + text('colon') + content : undefined);
     if (typeof content === 'string') return;
@@ -261,7 +255,7 @@ class FolderBrowser {
       items.unshift(this.#wayTo(transferText('folderUp', { name: folderLabel(parent) }), 'up', parent));
     }
     this.#folders.replaceChildren(...items.map((item) => make('li', item)));
-    // A recent folder is not offered if it is the current folder, one of its parents, or already in the list.
+    // Not offered: the current folder, its parents, and folders in the list.
     const inSight = new Set([url, ...[...this.#folders.querySelectorAll('button')].map(({ value }) => value)]);
     for (const [folder, button] of this.#recent) button.hidden = inSight.has(folder);
     this.#lately.hidden = [...this.#recent.values()].every(({ hidden }) => hidden);
@@ -285,7 +279,7 @@ class FolderBrowser {
   }
 }
 
-/** The browser stores this number of recently chosen folders, newest first, under a key for each account. */
+/** Recently chosen folders, newest first, for each account. */
 const maxRecent = 3;
 const recentKey = () => `svc-targets:${currentUserName()}`;
 
@@ -302,6 +296,6 @@ function keepRecent(url: string): void {
   try {
     localStorage.setItem(recentKey(), JSON.stringify([url, ...recentFolders().filter((other) => other !== url)].slice(0, maxRecent)));
   } catch {
-    // If the browser stores nothing for pages, no recent folders are offered.
+    // Without storage, no recent folders are offered.
   }
 }

@@ -11,10 +11,9 @@ import { tilesOfLine } from '../rows/row-window.ts';
 import { focusedRow, focusRow, type Row, shownRows } from '../rows/rows.ts';
 import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../rows/selection.ts';
 
-/** Storage key of the setting for single-key shortcuts. WCAG 2.2, 2.1.4 requires that they can be turned off. */
+/** WCAG 2.2, 2.1.4 requires that single-key shortcuts can be turned off. */
 const storageKey = 'svc-shortcuts';
 
-/** Whether single-key shortcuts are on. */
 function hasShortcuts(): boolean {
   try {
     return localStorage.getItem(storageKey) !== 'off';
@@ -24,7 +23,6 @@ function hasShortcuts(): boolean {
   }
 }
 
-/** Shows the keyboard shortcuts, and lets the reader turn single-key shortcuts off. */
 async function showHelp(): Promise<void> {
   const keys: [string[], string][] = [
     [['↑', '↓'], text('keyMove')],
@@ -62,21 +60,18 @@ async function showHelp(): Promise<void> {
   });
 }
 
-/** Pause in milliseconds after which a letter starts a new search for a name. */
+/** After this pause, a letter starts a new search for a name. */
 const pauseMs = 1000;
 
 let typed = '';
 let typedAtMs = 0;
 
-/** Returns whether the user is typing a name, so that a space belongs to the name. */
+/** While a name is typed, a space belongs to it. */
 function isTypingAhead(): boolean {
   return typed !== '' && Date.now() - typedAtMs < pauseMs;
 }
 
-/**
- * Moves the focus to the next name that begins with the typed letters. If the same letter is typed several times, the focus moves through
- * all names that begin with this letter.
- */
+/** Moves the focus to the next name that begins with the typed letters. Repeating one letter moves through all names with it. */
 function typeAhead(key: string): void {
   const letter = normalised(key);
   typed = isTypingAhead() ? typed + letter : letter;
@@ -91,7 +86,7 @@ function typeAhead(key: string): void {
   if (row) focusRow(row);
 }
 
-/** Returns the row to which a key moves the focus from the row `from`; undefined if there is none. */
+/** Returns the row to which a key moves the focus. */
 type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
 
 function by(count: number): Step {
@@ -101,7 +96,7 @@ function by(count: number): Step {
   };
 }
 
-/** Moves the focus to the tile above or below. If the line below has too few tiles, moves the focus to its last tile. */
+/** Moves the focus to the tile above or below, or to the last tile of a shorter line. */
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);
@@ -117,11 +112,10 @@ const inAList: Readonly<Record<string, Step>> = { ArrowDown: by(1), ArrowUp: by(
 const inAGrid: Readonly<Record<string, Step>> = { ArrowDown: line(1), ArrowUp: line(-1), ArrowRight: by(1), ArrowLeft: by(-1) };
 const toTheEnds: Readonly<Record<string, Step>> = { Home: (rows) => rows[0], End: (rows) => rows.at(-1) };
 
-/** Returns the row to which a key moves the focus; undefined if there is none. */
 function stepTo(key: string): Row | undefined {
   const from = focusedRow();
   const arrows = byId('list').classList.contains('grid') ? inAGrid : inAList;
-  // Until a row has the focus, Home, End and the left and right arrows keep their usual function.
+  // Before a row has the focus, Home, End and the left and right arrows keep their usual function.
   const isFree = from !== undefined || key === 'ArrowDown' || key === 'ArrowUp';
   const step = isFree ? (arrows[key] ?? toTheEnds[key]) : undefined;
   return step?.(shownRows(), from);
@@ -133,7 +127,7 @@ const withControl: Readonly<Record<string, KeyAction>> = { a: () => selectAll(),
 
 const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
-/** Returns the action of a key that was pressed outside of fields; undefined if the browser must handle the key. */
+/** Returns the action of a key outside of fields; undefined if the browser must handle it. */
 function keyAction(event: KeyboardEvent): KeyAction | undefined {
   const { key, shiftKey } = event;
   if (event.altKey) return undefined;
@@ -144,7 +138,6 @@ function keyAction(event: KeyboardEvent): KeyAction | undefined {
   if (key === 'Delete' && may('delete')) return () => void deleteRows(rowsMeant());
   const next = stepTo(key);
   if (next) return () => (shiftKey && row ? extendSelection(row, next) : focusRow(next));
-  // On a checkbox or a button, the browser must handle Space and Enter.
   const isOnLink = row !== undefined && (event.target as Element).matches('a');
   if (key === ' ' && isOnLink && !isTypingAhead()) return () => toggleRow(row);
   if (!hasShortcuts() || key.length !== 1) return undefined;
@@ -153,7 +146,6 @@ function keyAction(event: KeyboardEvent): KeyAction | undefined {
 }
 
 function onKey(event: KeyboardEvent): void {
-  // The page has no list if the account may not list the folder.
   if (!document.getElementById('list')) return;
   const target = event.target as HTMLElement;
   const isArrow = event.key === 'ArrowDown' || event.key === 'ArrowUp';

@@ -12,7 +12,7 @@ import style from './player.css';
 
 addStyle(style);
 
-/** A file to play. The URL is absolute, because another folder may be shown when the file begins to play. */
+/** The URL is absolute, because another folder may be shown when the file is played. */
 interface Track {
   name: string;
   url: string;
@@ -20,7 +20,7 @@ interface Track {
 
 let player: ReturnType<typeof makePlayer> | undefined;
 
-/** Plays an audio file, and then the audio files below it in the list. */
+/** Plays an audio file, and then those below it in the list. */
 export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= makePlayer();
@@ -30,7 +30,6 @@ export function playFrom(first: Row): void {
   );
 }
 
-/** Builds the player, which is a bar at the bottom of the page. */
 function makePlayer() {
   let tracks: readonly Track[] = [];
   let index = 0;
@@ -49,13 +48,13 @@ function makePlayer() {
     place.textContent = text('running', { done: next + 1, total: tracks.length });
     before.disabled = next === 0;
     after.disabled = next === tracks.length - 1;
-    // Check the session first. If it has ended, the browser's request for the file would open a password dialog, which blocks the page.
+    // Check the session first: if it has ended, the request for the file would open a password dialog of the browser.
     const problem = await obstacle(track.url);
     if (tracks[index] !== track || isOver) return;
     if (problem !== undefined) return skip(problem);
     audio.src = `${track.url}?inline`;
     if (navigator.mediaSession) navigator.mediaSession.metadata = new MediaMetadata({ title: track.name });
-    // If the browser blocks autoplay, the user presses the button. If the file cannot be played, the `error` event reports it.
+    // If autoplay is blocked, the user presses the button. The `error` event reports other failures.
     await audio.play().catch(() => {});
   };
 
@@ -86,7 +85,7 @@ function makePlayer() {
     player = undefined;
     isOver = true;
     audio.pause();
-    // With a source, the browser would continue to load the file.
+    // With a source, the file would still be loaded.
     audio.removeAttribute('src');
     bar.remove();
     delete document.documentElement.dataset.player;
@@ -124,7 +123,7 @@ function makePlayer() {
   position.addEventListener('input', () => {
     audio.currentTime = Number(position.value);
   });
-  // Handle the media keys of keyboards and headsets, and the buttons on the lock screen of phones.
+  // Media keys, headsets, and the lock screen of phones.
   navigator.mediaSession?.setActionHandler('previoustrack', () => go(-1));
   navigator.mediaSession?.setActionHandler('nexttrack', () => go(1));
   document.body.append(bar);

@@ -14,7 +14,7 @@ const field = make('input.filter', {
 const result = make('span.hint', { role: 'status' });
 const matches = make('div.matches', result);
 
-/** The button that searches the folders below. It is beside the number of matches, or below a list without matches. */
+/** Searches the folders below. */
 const below = makeButton(text('searchBelow'), 'search', () => field.form?.requestSubmit());
 const nothing = make('p.empty', { hidden: true }, text('noMatches'), make('br'), makeButton(text('clearFilter'), 'close', clear), below);
 
@@ -33,7 +33,7 @@ export function filterText(): string {
 }
 
 export function setFilter(value: string): void {
-  // On a page of search results, the field starts searches and does not filter.
+  // With search results, the field does not filter.
   if (!field.isConnected) return;
   field.value = value;
   if (value !== '') openSearch();
@@ -49,7 +49,7 @@ export function focusFilter(): void {
 
 const accents = /\p{M}/gu;
 
-/** Normalises a name for comparison, without accents and in lower case. */
+/** Normalises a name for comparison: lower case, no accents. */
 export function normalised(name: string): string {
   return name.normalize('NFKD').replace(accents, '').toLocaleLowerCase();
 }
@@ -63,7 +63,7 @@ export function comparableName(row: Row): string {
   return name;
 }
 
-/** Normalised names of the rows. Most are computed in the frames before the first key is pressed, the rest when they are needed. */
+/** Normalised names of the rows, most of them computed before the first key is pressed. */
 let names: string[] = [];
 let stopReading = () => {};
 
@@ -73,10 +73,9 @@ function readNames(): void {
   stopReading = inFrames(allRows(), (row) => names.push(comparableName(row)));
 }
 
-/** Returns the rows whose names contain the filter text; undefined if all rows are shown. */
 function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
-  // A search beyond this folder starts only with Enter.
+  // A search beyond this folder starts with Enter.
   if (wanted === '' || field.form?.querySelector('select')?.value) return undefined;
   stopReading();
   const rows = allRows();
@@ -89,12 +88,10 @@ function apply(): void {
   show(rowsLeft());
 }
 
-/** Shows only these rows. The others are deselected, so that no hidden row can be deleted. */
+/** Rows that are not shown are deselected, so that no hidden row can be deleted. */
 function show(left: readonly Row[] | undefined): void {
-  // Rows that are still being loaded can match, too.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
-  // Hide the number of all members while only some of them are shown.
   byId('count').hidden = left !== undefined;
   const isCounted = left !== undefined && !areRowsComing();
   result.textContent = isCounted ? text('filtered', { count: left.length }) : '';
@@ -112,19 +109,19 @@ function clear(): void {
   byId('members').focus();
 }
 
-/** Opens the field on narrow screens, where it replaces the other tools. Wider screens always show it. */
+/** On narrow screens, the field replaces the other tools. */
 function openSearch(): void {
   byId('tools').classList.add('searching');
 }
 
-/** Puts the text that the user is typing into the field, and focuses the field. */
+/** Continues the text that the user is typing in the field. */
 export function continueFilter(value: string): void {
   setFilter(value);
   openSearch();
   field.focus();
 }
 
-/** Closes the field on narrow screens, and focuses the button that opens it. On wider screens, focuses the field. */
+/** Closes the field on narrow screens, and focuses its opener or the field. */
 export function leaveFilter(): void {
   const tools = byId('tools');
   tools.classList.remove('searching');
@@ -133,7 +130,7 @@ export function leaveFilter(): void {
 }
 
 /**
- * Adds a button that clears the field, and, for narrow screens, an icon that opens it.
+ * Adds the button that clears the field and, for narrow screens, its opener.
  *
  * @param leave on a page of search results, shows the searched folder again. `isTyping`: whether the user has emptied the field
  */
@@ -166,14 +163,14 @@ export function startSearchField(leave?: (isTyping: boolean) => void): void {
   });
 }
 
-/** Makes the search field also filter the current list. The filter is empty at first. */
+/** Makes the search field filter the current list. */
 export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
   startSearchField();
   search?.querySelector('input')?.replaceWith(field);
   search?.after(matches);
   field.value = '';
-  // In the trash, for example, there are no subfolders to search.
+  // The trash, for example, has no subfolders to search.
   below.hidden = field.form === null;
   field.placeholder = text(field.form ? 'search' : 'filter');
   search?.querySelector('select')?.addEventListener('change', apply);

@@ -2,26 +2,24 @@ import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { allRows, isWritten, type Row, rowLink, rowName, whenRowIsWritten } from './rows.ts';
 
-/** A name of at most this many characters certainly fits into two lines. */
+/** A name of at most this many characters fits into two lines. */
 const alwaysFits = 24;
 
-/** Number of characters before the extension that stay visible, because versions and numbers are often there. */
+/** Characters before the extension that stay visible. Versions and numbers are often there. */
 const keptBefore = 6;
 
-/** Width of a wide letter in CSS pixels. */
+/** Width of a wide letter. */
 const letterPx = 14;
 
-/** Maximum number of lines of a name. */
 const maxLines = 2;
 
-/** Where browsers break lines: after spaces, after the ellipsis, and after hyphens that are not minus signs. */
+/** Where browsers break lines: after spaces, ellipses, and hyphens that are not minus signs. */
 const breaks = /(?<=[\s…]|\w-|-(?!\d))/;
 
 const ruler = document.createElement('canvas').getContext('2d');
 
 let stop = () => {};
 
-/** A name that a table shows. */
 interface ShownName {
   link: HTMLElement;
   name: string;
@@ -38,7 +36,8 @@ export function startLongNames(draw?: (part: string) => (Node | string)[]): void
 /**
  * Shows at most two lines of each name. In a longer name, an ellipsis replaces the middle. Screen readers and the tooltip have the whole
  * name.
- * @param shown returns all names of the table. The names are fitted again when the width of the table changes
+ *
+ * @param shown returns all names, which are fitted again when the width of the table changes
  * @param draw creates the nodes of a part of a name
  * @returns a function that fits names in the next frame
  */
@@ -96,7 +95,6 @@ function fit(link: HTMLElement, name: string, width: number, draw: (part: string
   place.replaceChildren(...(parts ?? [whole]).flatMap(nodes));
 }
 
-/** Returns where the marked part of a drawn name begins and ends; undefined if nothing is marked. */
 function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to: number] | undefined {
   if (typeof before !== 'string' || !(mark instanceof HTMLElement)) return undefined;
   return [before.length, before.length + (mark.textContent ?? '').length];
@@ -108,7 +106,7 @@ function fits(name: string, width: number): boolean {
   for (const word of name.split(breaks)) {
     const wide = ruler?.measureText(word).width ?? 0;
     if (used > 0 && used + wide > width) [lines, used] = [lines + 1, 0];
-    // In a word that is wider than a line, the last letter of each line leaves some of the line empty.
+    // A word that is wider than a line is broken between letters. Up to the width of one letter stays empty at the end of each line.
     const more = Math.max(0, Math.ceil(wide / (width - letterPx)) - 1);
     lines += more;
     used += wide - more * (width - letterPx);
@@ -117,8 +115,7 @@ function fits(name: string, width: number): boolean {
 }
 
 /**
- * Divides a name that is too long. The parts are shown and hidden alternately: the longest beginning that fits is shown, the middle is
- * hidden, and the end is shown. If that would hide the match, the match is shown, too, with a hidden part on each side.
+ * Divides a name that is too long into parts that are alternately shown and hidden. The beginning, the end and the match are shown.
  *
  * @param width in CSS pixels
  * @returns undefined if the name fits
@@ -139,7 +136,6 @@ function middleCut(name: string, width: number, match: [from: number, to: number
   const joined = (from: number, to?: number) => letters.slice(from, to).join('');
   const [start, gap] = [joined(0, low), joined(low, endAt)];
   if (!match || match[1] <= start.length || match[0] >= start.length + gap.length) return [start, gap, end];
-  // The positions of the match in the name, in letters.
   const [first, last] = match.map((at) => [...new Intl.Segmenter().segment(name.slice(0, at))].length) as [number, number];
   const head = Math.min(keptBefore, first);
   const tail = Math.max(endAt, last);

@@ -2,22 +2,19 @@ import { make } from '../../shared/dom.ts';
 
 type Row = HTMLTableRowElement;
 
-/** Rows are kept in the document up to this distance above and below the window, as a fraction of the window's height. */
+/** Rows are kept in the document this far above and below the window, as a fraction of the window's height. */
 const readyPart = 0.75;
 
-/**
- * Maximum time in milliseconds for adding visible rows before a frame, and number of rows added in one step. A longer time would delay
- * painting on a slow machine.
- */
+/** Maximum time for adding visible rows before a frame, and number of rows added in one step. */
 const budgetMs = 8;
 const rowsAtOnce = 3;
 
-/** Number of rows added in one step when all rows must enter the document. It is larger, because invisible rows need no layout. */
+/** Like `rowsAtOnce`, but for rows that are not visible and need no layout. */
 const hiddenRowsAtOnce = 60;
 
 /**
- * Delays in milliseconds before more rows are added. The delay is usually `frameMs`, so that each group of rows has its own frame. After
- * the page was scrolled, the delay is `scrolledMs` if only invisible rows are missing.
+ * Delays before more rows are added: usually `frameMs`, so that each group has its own frame. After scrolling, `scrolledMs` if only
+ * invisible rows are missing.
  */
 const frameMs = 20;
 const scrolledMs = 100;
@@ -25,23 +22,20 @@ const scrolledMs = 100;
 let table: HTMLElement | undefined;
 let body = make('tbody', { role: 'rowgroup' });
 
-/** The rows to show. In a long folder, only some of them are in the document. */
 let rows: readonly Row[] = [];
 
 let coming = 0;
 
-/** Whether only a part of the rows is in the document: those from `from` up to, but not including, `to`. */
+/** Whether only the rows from `from` up to, but not including, `to` are in the document. */
 let isPart = false;
 
-/** Whether all rows will be added to the document in steps. */
 let areAllWanted = false;
 let from = 0;
 let to = 0;
 
-/** Prepares a row before it is added to the document. */
 let prepare: (row: Row) => void = () => {};
 
-/** Number of tiles in a line, the height of a line including the gap below it, and the height of this gap. Heights are in CSS pixels. */
+/** Tiles in a line, the height of a line with the gap below it, and the height of the gap, in CSS pixels. */
 let columns = 1;
 let lineHeight = 46;
 let gapHeight = 0;
@@ -81,7 +75,7 @@ export function placedRows(): readonly Row[] {
   return [...body.rows];
 }
 
-/** Puts a row into the document, in place of the rows that were there before. The rows next to it follow when the page scrolls. */
+/** Puts a row into the document, in place of the rows that were there before. */
 export function bringIntoDocument(row: Row): void {
   const at = rows.indexOf(row);
   if (row.isConnected || at < 0) return;
@@ -89,7 +83,6 @@ export function bringIntoDocument(row: Row): void {
   place(first, Math.min(rows.length, first + columns));
 }
 
-/** Returns the number of tiles in a line; 1 in the list. */
 export function tilesOfLine(): number {
   if (!isMeasured) measure();
   return columns;
@@ -98,7 +91,6 @@ export function tilesOfLine(): number {
 addEventListener('scroll', () => follow(scrolledMs), { passive: true });
 addEventListener('keydown', onKey);
 addEventListener('resize', onNewSizes);
-// All rows must be in the document for printing.
 addEventListener('beforeprint', () => isPart && place(0, rows.length));
 addEventListener('afterprint', () => follow());
 
@@ -107,7 +99,7 @@ function onNewSizes(): void {
   follow();
 }
 
-/** Adds all rows when the user opens the browser's search, because that finds only text in the document. */
+/** The browser's search finds only text in the document, so all rows are added. */
 function onKey({ key, ctrlKey, metaKey }: KeyboardEvent): void {
   if (key !== 'F3' && !((ctrlKey || metaKey) && ['f', 'g'].includes(key.toLowerCase()))) return;
   areAllWanted = true;
@@ -122,7 +114,6 @@ function followIn(pauseMs: number): void {
   soon = window.setTimeout(follow, pauseMs, frameMs);
 }
 
-/** Adds the visible rows to the document, and after each pause some of the rows near them. */
 function follow(pauseMs = frameMs): void {
   if (!isPart || !body.isConnected) return;
   const endMs = performance.now() + budgetMs;
@@ -131,7 +122,7 @@ function follow(pauseMs = frameMs): void {
   if (missing) followIn(missing === 'in sight' ? frameMs : pauseMs);
 }
 
-/** Adds some rows to the document, visible ones first. @returns the kind of rows that are still missing; undefined if none are */
+/** Adds some rows to the document, visible ones first. @returns which rows are still missing */
 function step(): 'in sight' | 'ready' | undefined {
   const [first, end] = inSight();
   const ready = areAllWanted ? rows.length : linesInHeight(innerHeight * readyPart) * columns;
@@ -147,7 +138,6 @@ function step(): 'in sight' | 'ready' | undefined {
   return nextFrom > firstReady || nextTo < endReady ? 'ready' : undefined;
 }
 
-/** Returns the index of the first visible row, and the index after the last one. */
 function inSight(): [first: number, end: number] {
   if (!isMeasured) measure();
   const count = linesInHeight(innerHeight) + 1;
@@ -156,10 +146,7 @@ function inSight(): [first: number, end: number] {
   return [first * columns, Math.min(rows.length, end * columns)];
 }
 
-/**
- * Returns the line at a vertical position in the window. Rows in the document count with their real height, and others with the average
- * height.
- */
+/** Returns the line at a vertical position in the window. Rows in the document count with their real height. */
 function lineAt(y: number): number {
   const [first, last] = [rows[from], rows[to - 1]];
   const top = (row: Row) => row.getBoundingClientRect().top;
@@ -171,12 +158,10 @@ function lineAt(y: number): number {
   return firstLine + ((y - firstTop) / (lastBottom - firstTop)) * (endLine - firstLine);
 }
 
-/** Returns the number of lines that fit into a height in CSS pixels. */
 function linesInHeight(height: number): number {
   return Math.ceil(height / lineHeight);
 }
 
-/** Returns the number of lines that `count` rows need. */
 function linesFor(count: number): number {
   return Math.ceil(count / columns);
 }
@@ -189,7 +174,6 @@ function measure(): void {
   const heights = placedRows().map((row) => row.getBoundingClientRect().height);
   const style = getComputedStyle(body);
   const sum = heights.reduce((before, height) => before + height, 0);
-  // There are no rows to measure, or they are not visible.
   if (sum === 0) return;
   columns = style.display === 'grid' ? style.gridTemplateColumns.split(' ').length : 1;
   gapHeight = Number.parseFloat(style.rowGap) || 0;
@@ -197,7 +181,7 @@ function measure(): void {
   isMeasured = true;
 }
 
-/** Keeps only these rows and the focused row in the document. The latter is kept because the next key starts from it. */
+/** Keeps only these rows in the document, and the focused row, from which the next key starts. */
 function place(first: number, end: number): void {
   [from, to] = [first, end];
   const focused = rows.indexOf(document.activeElement?.closest<Row>('#list tbody tr') as Row);
@@ -232,7 +216,7 @@ function room(height: number): HTMLElement {
   return element;
 }
 
-/** Puts elements into the table. It does not move rows that are kept, because a moved row is laid out again and loses the focus. */
+/** Does not move rows that are kept, because a moved row is laid out again and loses the focus. */
 function putIn(wanted: readonly HTMLElement[]): void {
   const kept = new Set<Element>(wanted);
   for (const element of [...body.children]) if (!kept.has(element)) element.remove();
@@ -241,7 +225,6 @@ function putIn(wanted: readonly HTMLElement[]): void {
     if (element === next) next = next.nextElementSibling;
     else body.insertBefore(element, next);
   }
-  // A table body without rows is removed from the table.
   if (wanted.length === 0) body.remove();
   else if (!body.isConnected) table?.append(body);
 }

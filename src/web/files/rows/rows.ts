@@ -10,10 +10,7 @@ import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
-/**
- * Returns the kind of a file's preview. The classes of the file's link determine the kind and the icon. An SVG is an exception: the preview
- * shows it as a picture, which runs no scripts.
- */
+/** Returns the kind of a file's preview. An SVG is shown as a picture, which runs no scripts. */
 export function kindOfFile(name: string, looks: readonly string[]) {
   if (/\.svg$/i.test(name)) return 'image';
   return kinds.find((kind) => looks.includes(kind));
@@ -31,10 +28,7 @@ export function canPreview(row: Row): boolean {
 /** A row as the service sends it, one per line. */
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
-/**
- * Fetches all rows of a page that was sent with only its first rows. These first rows are reused.
- * @returns undefined after a failure, for which a message is shown
- */
+/** Fetches all rows of a page that was sent with only its first rows. @returns undefined after a failure, for which a message is shown */
 async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {
   const lines = await fetchLines(page);
   if (!lines) return undefined;
@@ -65,21 +59,20 @@ async function fetchLines(page: URL): Promise<string[] | undefined> {
   return undefined;
 }
 
-/** The row of a member of the folder. A row that was not sent with the page gets its cells only when they are needed. */
+/** The row of a member. A row that was not sent with the page gets its cells only when they are needed. */
 export type Row = HTMLTableRowElement;
 
-/** The known state of a member, which is compared with later states to detect changes. */
 export interface Member {
   name: string;
   /** URL path of the folder that contains it. */
   folder: string;
   isFolder: boolean;
   sizeBytes: number;
-  /** Modification time, as Unix time in whole seconds. */
+  /** Unix time in whole seconds. */
   modified: number;
-  /** ID of the item on a page such as the trash, where several items can have the same name. */
+  /** ID of the item on a page such as the trash, where names can repeat. */
   id?: string | undefined;
-  /** Classes of the link. They name the kind of preview, and the icon if the kind does not determine the icon. */
+  /** Classes of the link, which name the kind of preview or the icon. */
   look: string;
 }
 
@@ -118,7 +111,7 @@ export function isWritten(row: Row): boolean {
   return row.firstElementChild !== null;
 }
 
-/** Cells with the same markup as the service writes. Cloning them for each row is faster than creating them. */
+/** Same markup as the service writes. Cloning is faster than creating. */
 const template = new DocumentFragment();
 template.append(make('td', make('input', { type: 'checkbox', name: 'selected-members' })), make('td', make('a')), make('td'), make('td'));
 
@@ -140,12 +133,12 @@ function writeCells(row: Row): void {
   timeCell.dataset.time = String(modified);
 }
 
-/** Maximum number of rows in the document. If a folder has more, only rows near the window are in the document. */
+/** Maximum number of rows in the document. Of a longer folder, only rows near the window are in it. */
 const maxRowsInDocument = 500;
 
 let rows: readonly Row[] = [];
 
-/** Returns all rows in the order of the page. In a long folder, most of them are not in the document. */
+/** Returns all rows in the order of the page, also those that are not in the document. */
 export function allRows(): readonly Row[] {
   return rows;
 }
@@ -201,17 +194,15 @@ export function focusRow(row: Row): void {
   row.scrollIntoView({ block: 'nearest' });
 }
 
-/** Returns the member's real name, without replaced characters. */
 export function rowName(row: Row): string {
   return rowMember(row).name;
 }
 
-/** Returns a key that identifies a row on its page: the ID of the member, or its path if it has no ID. */
+/** Returns a key that identifies a row on its page. */
 export function rowKey(row: Row): string {
   return rowMember(row).id ?? memberKey(rowMember(row));
 }
 
-/** Returns the key of the row of a member. */
 export function memberKey({ folder, name }: Pick<Member, 'folder' | 'name'>): string {
   return folder + name;
 }
@@ -225,19 +216,17 @@ type RowsListener = (wanted?: string) => void;
 
 let listeners: RowsListener[] = [];
 
-/** Functions called once for each row, after it has its cells. */
 let finishers: ((row: Row) => void)[] = [];
 const finished = new WeakSet<Row>();
 
-/** Functions called for each row each time it enters the document. */
 let markers: ((row: Row) => void)[] = [];
 
 let stopFinishing = () => {};
 
-/** Refreshes the list of a page that does not show a folder's rows, such as search results. */
+/** Refreshes a list that does not show a folder's rows, such as search results. */
 let renewOthers: ((focusOn?: string) => Promise<void>) | undefined;
 
-/** Registers a function that refreshes the list of a page which does not show a folder's rows. It gets the name of the row to focus. */
+/** Registers a function that refreshes a list which does not show a folder's rows. It gets the name of the row to focus. */
 export function renewBy(renew: (focusOn?: string) => Promise<void>): void {
   renewOthers = renew;
 }
@@ -248,10 +237,8 @@ let coming = 0;
 
 let changes = 0;
 
-/** Whether all listeners for the rows are registered. */
 let isStarted = false;
 
-/** Starts with the rows of a new folder. If the account may not list the folder, there are no rows. */
 export function startRows(): void {
   changes++;
   isStarted = false;
@@ -303,7 +290,6 @@ export function rowsAreWhole(): Promise<void> {
   return whole;
 }
 
-/** Returns a row with its cells, and creates them if they are missing. Also calls the finishers once for each row. */
 function writtenRow(row: Row): Row {
   if (!isWritten(row)) writeCells(row);
   if (!finished.has(row)) {
@@ -321,7 +307,6 @@ function writtenRow(row: Row): Row {
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table || table.matches('.found')) return renewOthers?.(focusOn);
-  // `fetchPage` asks the user to sign in again if the session has ended. After any other failure the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
@@ -330,13 +315,12 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   if (!list || !count) return fresh && renewOthers?.();
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
-  // The user has perhaps opened another folder meanwhile.
   if (!table.isConnected) return;
   byId('count').replaceWith(document.adoptNode(count));
   replaceRows(later ?? sent, focusOn);
 }
 
-/** Shows other rows. The selected rows and the focused row are found again. @param focusOn name of the row to focus */
+/** Shows other rows, and keeps the selection and the focus. @param focusOn name of the row to focus */
 export function replaceRows(taken: readonly Row[], focusOn?: string): void {
   const focused = focusedRow();
   const key = focused && rowKey(focused);
@@ -361,7 +345,6 @@ function takeRows(taken: readonly Row[], wanted?: string): void {
   finishAll();
 }
 
-/** Returns the number of rows that were not sent with the page. @param count element with the total number */
 function comingAfter(sent: readonly Row[], count: HTMLElement): number {
   return Math.max(0, Number(count.dataset.rows ?? 0) - sent.length);
 }
@@ -385,7 +368,7 @@ function finishAll(): void {
   stopFinishing = inFrames(rows.filter(isWritten), writtenRow);
 }
 
-/** Sets the ARIA roles of a row, because some browsers forget them when a table has a grid layout. */
+/** Sets ARIA roles, because some browsers forget them when a table has a grid layout. */
 function finish(row: Row): void {
   row.role = 'row';
   for (const cell of row.cells) cell.role = 'cell';

@@ -23,8 +23,8 @@ import {
 } from './rows.ts';
 
 /**
- * Handles clicks anywhere in a row like clicks on its link, and clicks near the checkbox like clicks on the checkbox. Modifier keys keep
- * their meaning. With Shift, all rows up to the clicked one are selected.
+ * Handles clicks anywhere in a row like clicks on its link, and clicks near the checkbox like clicks on it. With Shift, a range is
+ * selected.
  */
 export function startRowClicks(): void {
   byId('list').addEventListener('click', (event) => {
@@ -34,9 +34,7 @@ export function startRowClicks(): void {
     if (!row) return;
     if (event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
-      // The Shift click has perhaps selected text.
       getSelection()?.empty();
-      // The range begins at the row that was selected last, or at the focused row.
       return extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
     }
     if (target.closest('a')) return;
@@ -49,13 +47,11 @@ export function startRowClicks(): void {
   });
 }
 
-/** The selected rows, including rows that are not in the document. */
 let selected = new Set<Row>();
 
 /** Whether the selection includes rows that are not loaded yet. */
 let areAllMeant = false;
 
-/** The rows of the folder when they were last loaded. */
 let known: readonly Row[] = [];
 
 /** Returns the selected rows in the order of the page. */
@@ -72,13 +68,12 @@ function setSelected(rows: Iterable<Row>): void {
   placedRows().forEach(tick);
 }
 
-/** Shows in a row whether it is selected. */
 function tick(row: Row): void {
   rowCheckbox(row).checked = selected.has(row);
   row.classList.toggle('selected', selected.has(row));
 }
 
-/** Returns the rows to which an action applies: the selected rows, or the focused row if none are selected. */
+/** Returns the rows to which an action applies: the selected rows, otherwise the focused row. */
 export function rowsMeant(): Row[] {
   const selected = selectedRows();
   const row = focusedRow();
@@ -87,13 +82,13 @@ export function rowsMeant(): Row[] {
 
 const counter = make('span.chosen', { role: 'status' });
 
-/** Time in milliseconds before a new element gets its text. Screen readers announce text that is added later, but not initial text. */
+/** Delay before a new element gets its text. Screen readers announce only text that is added later. */
 const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', ariaLabel: text('selectAll') });
 all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
 let saying = 0;
 
-/** The start and the current end of a range. The end is the row that was selected last. */
+/** The ends of a range. `end` is the row that was selected last. */
 let anchor: Row | undefined;
 let end: Row | undefined;
 
@@ -101,7 +96,6 @@ export interface MemberAction {
   label: string;
   icon: IconName;
   run: (rows: readonly Row[]) => void;
-  /** Whether the action needs exactly one member. */
   isForOne: boolean;
 }
 
@@ -114,7 +108,6 @@ export function actionsFor(count: number): MemberAction[] {
 
 let forOne: HTMLButtonElement[] = [];
 
-/** Shows the action bar with the number of selected rows while at least one row is selected. */
 export function updateSelection(): void {
   const count = selected.size;
   const bar = document.getElementById('actions');
@@ -127,13 +120,12 @@ export function updateSelection(): void {
   saying = window.setTimeout(
     () => {
       counter.replaceChildren();
-      // Narrow screens show only the number.
       if (count > 0)
         counter.append(make('span.short', { ariaHidden: 'true' }, String(count)), make('span.wide', text('selected', { count })));
     },
     isNew ? knownAfterMs : 0,
   );
-  // Rows that the filter hides are never selected, so the two numbers can be compared.
+  // Rows that the filter hides are never selected, so the numbers can be compared.
   all.checked = count > 0 && count === shownRows().length;
   all.indeterminate = count > 0 && !all.checked;
   for (const button of [...forOne, ...bar.querySelectorAll<HTMLElement>('[data-one]')]) button.hidden = count !== 1;
@@ -145,12 +137,12 @@ export function updateSelection(): void {
   archive.querySelector('.wide')?.replaceChildren(archive.title);
 }
 
-/** Returns the file if the rows are a single file. A single file is downloaded as it is, and any other selection as an archive. */
+/** Returns the file if the rows are a single file, which is downloaded without an archive. */
 export function onlyFile([row, ...others]: readonly Row[]): Member | undefined {
   return row && others.length === 0 && !isFolder(row) ? rowMember(row) : undefined;
 }
 
-/** Returns whether rows are in one folder, so that one archive can contain them. Search results can be in several folders. */
+/** Returns whether rows are in one folder, so that one archive can contain them. */
 export function areInOneFolder(rows: readonly Row[]): boolean {
   const [first] = rows;
   return !first || rows.every((row) => rowMember(row).folder === rowMember(first).folder);
@@ -162,7 +154,6 @@ export function toggleRow(row: Row): void {
   updateSelection();
 }
 
-/** Adds rows to the selection or removes them. */
 function select(rows: readonly Row[], areSelected: boolean): void {
   const wanted = new Set(selected);
   for (const row of rows) {
@@ -185,7 +176,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Moves the end of the selected range from `from` to `to`, and focuses `to`. If no range ends at `from`, a new range begins there. */
+/** Moves the end of the selected range from `from` to `to`, and focuses `to`. Otherwise, a new range begins at `from`. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;
@@ -207,9 +198,9 @@ export function clearSelection(): void {
 }
 
 /**
- * Adds an action. It becomes a button for the selected members, and an item in the menu of each row.
+ * Adds an action: a button for the selected members, and an item in the menu of each row.
  *
- * @param before icon of the action before which the new action is inserted. If no action has this icon, the new action is added at the end
+ * @param before icon of the action before which it is inserted; by default, it is the last one
  */
 export function addAction(action: MemberAction, before?: IconName): void {
   const at = actions.findIndex((other) => other.icon === before);
@@ -255,9 +246,7 @@ export function startSelection(): void {
   whenRowsChange(keepNames);
 }
 
-/**
- * After the rows were replaced, selects those whose names were selected before. If all rows were selected, added rows are selected, too.
- */
+/** Selects the rows whose names were selected before. If all rows were selected, added rows are, too. */
 function keepNames(): void {
   const keys = new Set([...selected].map(rowKey));
   const before = areAllMeant ? new Set(known.map(rowKey)) : undefined;

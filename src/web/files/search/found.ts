@@ -32,18 +32,16 @@ import {
 import { addAction, selectedRows } from '../rows/selection.ts';
 import { homeUrl, type ListedMember, memberUrl, replyReason, send } from '../server.ts';
 
-/** Returns a text for search results. */
 const foundText = partTexts({ en, de, es, fr });
 
-/** A member that a search found. Its path begins at the account's root. */
+/** Its path begins at the account's root. */
 type FoundMember = ListedMember & { path: string };
 
-/** A line of the reply. It is a result or, at the end, a statement that there are more results. */
+/** A result or, at the end, a statement that there are more. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 type Compare = (a: Member, b: Member) => number;
 
-/** Compares names in the same order as rows of folders. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 const comparisons: Readonly<Record<string, Compare>> = {
@@ -53,12 +51,10 @@ const comparisons: Readonly<Record<string, Compare>> = {
   modified: (a, b) => a.modified - b.modified,
 };
 
-/** Columns that are sorted in descending order first, because most users want that. */
 const descendingFirst = ['size', 'modified'];
 
 /**
- * Shows search results as a list like that of a folder. Either the page already contains the results, or each result is shown when it
- * arrives. After the user has changed a file or folder, the search runs again.
+ * Shows search results as a list like that of a folder. After a change of a file or folder, the search runs again.
  *
  * @param signal aborted when another page is shown
  * @param startListing starts the scripts of the list
@@ -81,8 +77,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   whenRowIsWritten((row) => finishCells(row, wanted));
   startLongNames((part) => marked(part, wanted));
   startListing();
-  // On the page of a folder, the code of the filter puts changed rows into the table (`showOnly`). There is no filter here, so all rows are
-  // put there directly.
+  // Without a filter, nothing else puts changed rows into the table.
   whenRowsChange(() => showOnly(undefined));
   addAction(
     {
@@ -112,11 +107,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
       .querySelector('.search-opener, .search')
       ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact joined'));
 
-  /**
-   * Runs the search.
-   *
-   * @param isNew whether each result is shown as it arrives. If not, all results replace the previous ones when the search ends
-   */
+  /** Runs the search. @param isNew whether each result is shown as it arrives. If not, all results replace the previous ones at the end */
   const run = async (isNew: boolean) => {
     const known = new Map(results.map((row) => [resultKey(rowMember(row)), row]));
     const found: Row[] = [];
@@ -166,14 +157,12 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   });
 }
 
-/** Returns the member of a result. */
 function memberOf({ path, name, is_directory: isFolder, size, modified }: FoundMember): Member {
   const folder = homeUrl(path.slice(0, path.length - name.length));
   const look = isFolder ? 'folder' : fileIconClasses(name);
   return { name, folder, isFolder, sizeBytes: size, modified: Math.floor(modified), look };
 }
 
-/** Makes a row of the list from a row that was sent with the page. */
 function adopted(sent: Row): Row {
   const link = rowLink(sent);
   const [, , sizeCell, timeCell] = sent.cells;
@@ -188,12 +177,12 @@ function adopted(sent: Row): Row {
   return makeRow(memberOf(found));
 }
 
-/** Returns the key of a result. If results of two searches have the same key, their rows look the same, so the first row is reused. */
+/** Results with the same key have rows that look the same, so the first row is reused. */
 function resultKey(member: Member): string {
   return JSON.stringify([memberKey(member), member.isFolder, member.sizeBytes, member.modified]);
 }
 
-/** Completes the row of a result. The name becomes a link with the searched text highlighted, and a cell with the folder is added. */
+/** Turns the name into a link with the searched text highlighted, and adds a cell with the folder. */
 function finishCells(row: Row, wanted: string): void {
   const { name, folder, isFolder } = rowMember(row);
   const link = rowLink(row);
@@ -204,7 +193,7 @@ function finishCells(row: Row, wanted: string): void {
   row.append(make('td', { role: 'cell' }, make('a', { href: folder }, make('bdi', path === '' ? text('files') : escapeInvisible(path)))));
 }
 
-/** Shows the number of results, or a problem. Screen readers announce it, because it means that the search has ended. */
+/** Screen readers announce the number of results, which means that the search has ended. */
 function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
   while (table.nextElementSibling?.id !== 'actions') table.nextElementSibling?.remove();
   const end = make('div', { id: 'count', role: 'status' });
@@ -221,7 +210,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
-/** Sorts by a column when its header is pressed. Another press reverses the order. */
+/** Pressing the header of a column sorts by it; pressing it again reverses the order. */
 function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => void): void {
   const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
   for (const head of heads) {
@@ -244,14 +233,14 @@ function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => voi
   }
 }
 
-/** Creates a folder in the searched folder. A notice names the new folder, which is perhaps not among the results. */
+/** A notice names the new folder, which is perhaps not among the results. */
 async function makeFolder(): Promise<void> {
   const folder = folderUrl();
   const name = await createFolder();
   if (name !== undefined) notice(foundText('folderMade', { name: nameInText(name), to: folderLabel(folder) }));
 }
 
-/** Returns a function that starts `work` immediately, or, if `work` is running, once more when it has ended. */
+/** Returns a function that starts `work` now, or once more when the running `work` has ended. */
 function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -271,7 +260,7 @@ function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Highlights the searched text in a name, ignoring case. If the text cannot be located in the name, the name is returned unchanged. */
+/** Highlights the searched text in a name, ignoring case. */
 function marked(name: string, wanted: string): (Node | string)[] {
   const at = name.toLowerCase().indexOf(wanted.toLowerCase());
   if (wanted === '' || at < 0 || name.toLowerCase().length !== name.length) return [name];

@@ -2,12 +2,11 @@ import { previewKind, rowLink, rowMember, whenRowIsWritten } from '../rows/rows.
 import { memberUrl } from '../server.ts';
 import type { Pictured } from './thumbnail-of.ts';
 
-/** Number of thumbnails that are made at the same time. */
 const atOnce = 6;
 
-/** The files whose thumbnails have not been started, by their rows. */
+/** By row, not started yet. */
 const known = new WeakMap<Element, Pictured>();
-/** The files in `known` whose rows are in view. */
+/** Those in view. */
 const waiting = new Map<Element, Pictured>();
 let running = 0;
 
@@ -55,17 +54,16 @@ export function forgetRows(): void {
   waiting.clear();
 }
 
-/** Adds a thumbnail to the row of a picture or film when the row scrolls into view. */
 function watchForThumbnail(row: Element, pictured: Pictured): void {
   if (pictured.kind !== 'image' && pictured.kind !== 'video') return;
   known.set(row, pictured);
   observer.observe(row);
 }
 
-/** Adds thumbnails to the rows of the current folder, except on pages of shared links. */
+/** Adds thumbnails to the rows of the current folder, but not for visitors of links. */
 export function startThumbnails(): void {
   forgetRows();
-  // A thumbnail of a shared file would count as a download of the link, although the visitor has only looked at the list.
+  // A thumbnail of a shared file would count as a download of the link.
   if (!location.pathname.startsWith('/home/')) return;
   whenRowIsWritten((row) => {
     const { name, isFolder, folder, sizeBytes, modified } = rowMember(row);

@@ -8,10 +8,9 @@ import { hasAccount, heldPage } from './requests.ts';
 import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
 import { type UploadTextName, uploadText } from './upload-text.ts';
 
-/** Maximum number of uploads in the list. Nobody would read thousands of lines. */
+/** Nobody would read thousands of lines. */
 const maxShown = 100;
 
-/** The order in which the panel shows the states. */
 const rank: Readonly<Record<Upload['state'], number>> = {
   running: 0,
   failed: 1,
@@ -28,17 +27,15 @@ interface Line {
   title: HTMLElement;
   progress: HTMLProgressElement;
   state: HTMLElement;
-  /** Pauses or resumes the upload. */
   halt: HTMLButtonElement;
-  /** Cancels or retries the upload. */
   end: HTMLButtonElement;
   shownState: Upload['state'] | undefined;
 }
 
-/** Screens on which the panel is folded at first. */
+/** On these screens, the panel is folded at first. */
 const smallScreen = matchMedia('(max-width: 40rem)');
 
-/** Builds the panel that shows the queue at the bottom of the page. */
+/** Builds the panel that shows the queue. */
 export function uploadPanel(queue: () => UploadQueue) {
   const lines = new Map<Upload, Line>();
   const speed = new Speed();
@@ -74,7 +71,7 @@ export function uploadPanel(queue: () => UploadQueue) {
   const root = document.documentElement;
   new ResizeObserver(() => {
     root.toggleAttribute('data-queue', !element.hidden);
-    // Set the height only while the panel is visible, because each change makes the browser compute the styles of the whole page again.
+    // Each change makes the browser compute the styles of the whole page again.
     if (!element.hidden) root.style.setProperty('--queue-height', `${element.offsetHeight}px`);
   }).observe(element);
 
@@ -100,7 +97,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     drawTotal(isBusy);
   };
 
-  // Do not move a line that is already in its place, because a moved line loses the focus.
+  // A moved line loses the focus.
   const order = (elements: readonly HTMLElement[]) => {
     const focused = document.activeElement;
     for (const [index, line] of elements.entries()) {
@@ -148,7 +145,7 @@ export function uploadPanel(queue: () => UploadQueue) {
 
   const drawLine = (upload: Upload) => {
     const line = lines.get(upload) ?? addLine(upload);
-    // The path can change: a file gets a new name if the user keeps both files.
+    // A file gets a new name if the user keeps both.
     const path = displayName(uploadPath(upload));
     if (line.title.title !== path) {
       line.title.title = line.progress.ariaLabel = path;
@@ -186,11 +183,9 @@ export function uploadPanel(queue: () => UploadQueue) {
 
   let frame = 0;
   return {
-    /** Lets screen readers announce a message. */
     say: (message: string) => {
       said.textContent = message;
     },
-    /** Shows the state of the queue in the next frame. */
     update: () => {
       if (frame > 0) return;
       frame = requestAnimationFrame(() => {

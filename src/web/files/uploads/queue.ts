@@ -12,29 +12,28 @@ import { isSame, sendFile } from './resumable-sending.ts';
 import { isOver, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Number of concurrent uploads. A single one would leave pauses between small files. Too many would slow each other down. */
+/** Number of concurrent uploads. A single one would leave pauses between small files. */
 const atOnce = 3;
 
 export type UploadQueue = ReturnType<typeof makeQueue>;
 
 /**
  * Sends uploads in the order in which they were chosen.
+ *
  * @param onChange called after each visible change
  * @param onDone called for each file that was stored
- * @param onEnd called as soon as no upload is running or waiting, with the uploads that have ended since the last call
+ * @param onEnd called when no upload is running or waiting, with the uploads that have ended since the last call
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
-  /** The uploads that were chosen or retried since all earlier uploads ended. */
+  /** Uploads since all earlier ones ended. */
   const batch = new Set<Upload>();
   const running = new Set<Upload>();
   let ended: Upload[] = [];
-  /** Whether the queue waits for the user to sign in. */
   let isSignedOut = false;
 
   const has = (state: Upload['state']) => uploads.some((upload) => upload.state === state);
   const isMoving = () => running.size > 0 || has('waiting');
-  /** Returns whether any upload is unfinished, even if it is paused. */
   const isBusy = () => isMoving() || has('paused');
 
   const changed = () => {
@@ -88,7 +87,6 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     }
   };
 
-  // The next files are sent while the inspection of this one goes on.
   const followVerdict = async (upload: Upload) => {
     for (let asked = 0; upload.isChecking; asked++) {
       // Each pause is used four times, so that the panel is at most a quarter of the waiting time behind.
@@ -115,7 +113,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     for (const upload of chosen) batch.add(upload);
   };
 
-  // Continues an unfinished upload of the same file, under the name that was chosen for it before.
+  // Continues an unfinished upload of the same file under its earlier name.
   const find = (upload: Upload) => {
     const kept = isResumable(upload) ? keptUpload(upload) : undefined;
     if (!kept) return;
@@ -150,7 +148,6 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
       if (!running.has(upload)) void discardUpload(upload);
     },
 
-    /** Pauses an upload if it is resumable or has not begun. */
     pause(upload: Upload): void {
       if (upload.state === 'waiting' || (upload.state === 'running' && isResumable(upload))) halt(upload, 'paused');
     },
@@ -190,16 +187,13 @@ async function askVerdict(upload: Upload): Promise<void> {
   else if (present?.ok || present?.status === 404) fail(upload, { reason: uploadText('notAccepted'), isFinal: true });
 }
 
-/**
- * Returns why a file is too large for the account, as a message. The service would refuse it only after its first bytes.
- * @returns undefined if the file is small enough, or if the page does not know the limit
- */
+/** Returns why a file is too large for the account; undefined if it is not. The service would refuse it only after its first bytes. */
 function excessOf({ file }: Upload): string | undefined {
   const largestBytes = Number(byId('main').dataset.largest) || Number.POSITIVE_INFINITY;
   return file.size > largestBytes ? uploadText('fileTooLarge', { size: sizeText(largestBytes) }) : undefined;
 }
 
-/** Number of bytes of the quota that are left for uploads; undefined if the service must be asked. */
+/** Bytes of the quota that are left; undefined if the service must be asked. */
 let roomBytes: number | undefined;
 
 function forgetRoom(): void {
@@ -207,9 +201,9 @@ function forgetRoom(): void {
 }
 
 /**
- * Checks whether a file fits into the quota before it is sent. If there is a trash, the service makes room by deleting items from the
- * trash.
- * @returns the problem as a message; undefined if the file fits
+ * Checks whether a file fits into the quota, and into the space that the service can free in the trash.
+ *
+ * @returns the problem as a message
  */
 async function lackOfRoom(upload: Upload): Promise<string | undefined> {
   // An unfinished upload already counts towards the quota.
@@ -223,10 +217,6 @@ async function lackOfRoom(upload: Upload): Promise<string | undefined> {
   return undefined;
 }
 
-/**
- * Returns the number of bytes that are left, including those that the service can free in the trash; undefined if the service does not
- * report the quota.
- */
 async function askRoom(): Promise<number | undefined> {
   const space = await askSpace();
   return space && space.availableBytes + (may('trash') ? await trashBytes() : 0);
@@ -234,26 +224,23 @@ async function askRoom(): Promise<number | undefined> {
 
 async function trashBytes(): Promise<number> {
   const reply = await tryRequest('GET', '/home/__svc__/trash', { accept: 'application/json' });
-  // If the trash cannot be read, the page sets no limit. The service decides when it gets the file.
+  // Without a list of the trash, the service decides when it gets the file.
   if (!reply?.ok) return Number.POSITIVE_INFINITY;
   const { trash } = (await reply.json()) as { trash: { size: number }[] };
   return trash.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Returns the size of the file that an upload would replace. */
 async function presentBytes(upload: Upload): Promise<number> {
   const reply = await tryRequest('HEAD', uploadUrl(upload));
   return reply?.ok ? Number(reply.headers.get('content-length')) : 0;
 }
 
-/**
- * The result of creating each folder, by URL; undefined if there was no problem. Cleared when no upload is running or waiting, because
- * folders can be deleted later.
- */
+/** The problem with creating each folder, by URL. Cleared when no upload is running or waiting, because folders can be deleted later. */
 const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**
- * Creates a folder below an existing one, with its missing parents. A folder that already exists is no problem.
+ * Creates a folder below an existing one, with its missing parents.
+ *
  * @param home URL path of an existing folder; ends in `/`
  * @param folder names separated by `/`; empty for `home` itself
  * @returns the problem as a message
@@ -265,7 +252,6 @@ export function ensureFolder(home: string, folder: string): Promise<string | und
   if (before) return before;
   const made = create(home, folder, url);
   knownFolders.set(url, made);
-  // After a failure, the next file of the folder tries again.
   void made.then((problem) => problem !== undefined && knownFolders.delete(url));
   return made;
 }
@@ -276,7 +262,7 @@ async function create(home: string, folder: string, url: string): Promise<string
   if (problem !== undefined) return problem;
   try {
     const reply = await send('PUT', url);
-    // 409 means that the name is taken. If a file has this name, uploads to the folder will fail with a message.
+    // 409: the name is taken. If a file has it, uploads to the folder will fail with a message.
     return reply.ok || reply.status === 409 ? undefined : await replyReason(reply);
   } catch {
     return text('noConnection');

@@ -18,21 +18,16 @@ import style from './uploads.css';
 
 addStyle(style);
 
-/**
- * Minimum time in milliseconds between two refreshes of the folder while files arrive. The pause is also at least `restPerLook` times as
- * long as a refresh takes.
- */
+/** Minimum time between two refreshes of the folder while files arrive. The pause is also `restPerLook` times as long as a refresh. */
 const lookEveryMs = 1000;
 const restPerLook = 4;
 
-/** Time in milliseconds for which new rows are marked. */
 const markedMs = 2000;
 
-/** Names of files and folders that arrived in the current folder since its rows were read. */
+/** Names that arrived in the current folder since its rows were read. */
 let arrived = new Set<string>();
 let isLooking = false;
 
-/** Shows files that have arrived. A folder with many rows is refreshed less often. */
 async function look(): Promise<void> {
   if (isLooking) return;
   isLooking = true;
@@ -78,7 +73,7 @@ window.addEventListener('beforeunload', (event) => {
   if (queue.isBusy()) event.preventDefault();
 });
 
-// While files are being sent, a ZIP download or a trigger opens another tab, because leaving the page would end the uploads.
+// Leaving the page would end the uploads, so a ZIP download or a trigger opens another tab.
 document.addEventListener(
   'submit',
   ({ target }) => {
@@ -101,7 +96,7 @@ function send(uploads: Upload[]): void {
   for (const { location } of uploads) if (location !== undefined) withdraw(location);
 }
 
-/** Asks for the metadata of files and then sends them. It also creates empty folders. */
+/** Asks for the metadata of files and sends them. Also creates empty folders. */
 export async function sendUploads(uploads: Upload[], home: string, emptyFolders: readonly string[] = []): Promise<void> {
   if (await askMetadata(uploads)) send(uploads);
   const problems = await Promise.all(emptyFolders.map((folder) => ensureFolder(home, folder)));
@@ -115,16 +110,15 @@ export function offerToContinue(): void {
   withdraw = offerUnfinished(send);
 }
 
-/** Maximum number of files of one receipt. It matches the limit of the service. */
+/** Maximum number of files of one receipt, as in the service. */
 const filesOfReceipt = 200;
 
-/** Event IDs of the files that arrived since the page was opened. */
 const receivedIds: string[] = [];
 const receiptLinks = make('p.row');
 const receiptLead = make('p.lead');
 const receiptNotice = make('section.notice.success', { role: 'status', id: 'receipt' }, receiptLead, receiptLinks);
 
-/** Shows a visitor who came through a shared link where to get the receipt for all sent files. Pages of accounts offer no receipts. */
+/** Only visitors of shared links get receipts. */
 function offerReceipt(ended: readonly Upload[]): void {
   const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
   if (fresh.length === 0 || folderUrl().startsWith('/home/')) return;
@@ -140,10 +134,10 @@ function offerReceipt(ended: readonly Upload[]): void {
 }
 
 /**
- * Offers to continue the unfinished uploads to this folder. The user must choose each file again. Uploads that another tab is sending are
- * not offered.
+ * Offers to continue the unfinished uploads to this folder, except those that another tab is sending. The user must choose each file again.
+ *
  * @param add sends a file that was chosen again
- * @returns a function that withdraws the offer for an upload which has been continued
+ * @returns a function that withdraws the offer for an upload
  */
 function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) => void {
   const lines = new Map<string, HTMLElement>();

@@ -4,13 +4,10 @@ export const keptPrefix = 'svc-upload:';
 /** Matches names that browsers give to pasted pictures, such as screenshots. */
 const namelessPicture = /^image\.(png|jpe?g|gif|webp|avif|bmp|tiff?)$/i;
 
-/**
- * Maximum age, in milliseconds, of a picture that counts as just pasted. It is short, because browsers create the picture when it is
- * pasted.
- */
+/** Maximum age of a picture that counts as just pasted. Browsers create the picture when it is pasted. */
 const justMadeMs = 5_000;
 
-/** Returns the name of a pasted file. A picture without its own name gets a name that contains the time. */
+/** Returns the name of a pasted file. A picture without a name of its own is named after the time. */
 export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModified'>, nowMs: number, word: string): string {
   const extension = namelessPicture.exec(name)?.[1];
   if (extension === undefined || nowMs - lastModified > justMadeMs) return name;
@@ -22,40 +19,34 @@ export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModi
   return `${word} ${date} ${time}.${extension.toLowerCase()}`;
 }
 
-/** A file to be uploaded. */
 export interface Upload {
   readonly file: File;
-  /** URL path of the folder in which it was chosen. It ends in `/`. */
+  /** URL path of the folder in which it was chosen, ending in `/`. */
   readonly home: string;
   /** Path of folders below `home`, separated by `/`; empty for `home` itself. */
   readonly folder: string;
-  /** Name under which the file is stored. If the name is taken and both files are to be kept, the upload gets another name. */
+  /** Name under which the file is stored. It changes if the name is taken and both files are kept. */
   name: string;
   state: 'waiting' | 'running' | 'paused' | 'done' | 'held' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;
-  /** Number of bytes of `sentBytes` that the service already had. The speed is calculated without them. */
+  /** The part of `sentBytes` that the service already had. It does not count for the speed. */
   foundBytes: number;
   reason: string;
   remark: string;
-  /** Whether the connection was lost and will be tried again after a pause. */
   isReconnecting: boolean;
-  /** Whether the upload failed for a reason that a retry would not change. */
+  /** Whether a retry would be refused, too. */
   isRefused: boolean;
-  /** The rule for a name that is already taken. */
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** URL at which the service keeps the received part of a large file (docs/spec/uploads.md). */
   location: string | undefined;
-  /** ID of the event that records the arrival of the file. The page of a shared link needs it for the receipt. */
+  /** ID of the event of its arrival, for the receipt. */
   eventId: string | undefined;
-  /** URL at which the service says whether a held file is still being inspected; undefined for visitors of links. */
+  /** URL of the verdict on a held file; undefined for visitors of links. */
   heldAt: string | undefined;
-  /** Whether the file is held only because its inspection takes long. */
   isChecking: boolean;
-  /** Aborts the running request. */
   stop: (() => void) | undefined;
 }
 
-/** Creates the upload of a file that was just chosen. */
 export function newUpload(file: File, home: string, folder: string, onConflict: Upload['onConflict']): Upload {
   return {
     file,
@@ -78,7 +69,6 @@ export function newUpload(file: File, home: string, folder: string, onConflict: 
   };
 }
 
-/** Time in seconds over which the speed is averaged. */
 const windowSeconds = 8;
 
 export class Speed {
@@ -101,17 +91,14 @@ export class Speed {
   }
 }
 
-/** Files above this size are sent resumably. Sending a smaller file again is faster than asking for its progress. */
+/** Larger files are sent resumably. Sending a smaller file again is faster than asking for its progress. */
 const resumableBytes = 8 * 1024 * 1024;
 
 export function isResumable({ file }: Upload): boolean {
   return file.size > resumableBytes;
 }
 
-/**
- * Returns whether content can still be read. If a file was changed or deleted after it was chosen, a request with it fails in the same way
- * as without a connection.
- */
+/** Returns whether content can still be read. A request with a changed or deleted file fails as if there were no connection. */
 export async function isReadable(content: Blob): Promise<boolean> {
   try {
     await content.slice(0, 1).arrayBuffer();

@@ -17,31 +17,25 @@ import { bounded, type Frame, moveBy, type Point, swipeDirection, whole, zoomBy 
 
 addStyle(previewStyle);
 
-/** How a file is shown. */
 interface Shown {
   nodes: Node[];
-  /** Buttons for this file, placed before those of the viewer. */
   tools?: HTMLElement[];
   /** Receives each key before the viewer does. @returns whether it handled the key */
   onKey?: (key: string) => boolean;
-  /** Called when this file is no longer shown. */
   clean?: () => void;
 }
 
-/** Shows a message in place of the file. */
 function alert(message: string): Shown {
   return { nodes: [make('p.trouble', { role: 'alert' }, message)] };
 }
 
-/** A part of the script that shows one kind of file. */
 interface FilePart {
-  /** Number of bytes at the beginning of the file that the part reads first. If it is negative, the last bytes are read. */
+  /** Number of first bytes of the file that the part reads; of last bytes if negative. */
   firstBytes: number;
   /** @throws Refusal */
   show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
 }
 
-/** Shows a text or an archive, after loading the part of the script that can show it. */
 async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown> {
   const work = new AbortController();
   try {
@@ -50,7 +44,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
     });
     const file = await openFile(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
     const shown = await part.show(file, work.signal);
-    // The button that switches a formatted text to its source is moved to the tools.
+    // The button for the source moves to the tools.
     const choice = shown.querySelector<HTMLElement>(':scope > .form-choice > button');
     choice?.parentElement?.remove();
     return { nodes: [shown], tools: choice ? [choice] : [], clean: () => work.abort() };
@@ -61,7 +55,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 }
 
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
-  // Check the film first. Otherwise the browser's password dialog could block the page, and a missing film would look damaged.
+  // Check the film first: the browser's password dialog could block the page, and a missing film would look damaged.
   const problem = await obstacle(src);
   if (problem !== undefined) return alert(problem);
   const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
@@ -69,13 +63,13 @@ async function film(src: string, label: string, stage: HTMLElement, go: (by: num
   const swipes = watchSwipes(stage, element, go);
   const clean = () => {
     swipes.abort();
-    // With a source, the browser would continue to load the hidden film.
+    // With a source, the hidden film would still be loaded.
     element.removeAttribute('src');
   };
   return { nodes: [element], clean };
 }
 
-// The file's own URL is used, so that the browser's PDF viewer shows its name and can request parts of it.
+// With the file's own URL, the browser's PDF viewer shows its name and can request parts.
 async function pdf(src: string, label: string): Promise<Shown> {
   const problem = await obstacle(src);
   return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem);
@@ -83,23 +77,19 @@ async function pdf(src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/**
- * Returns whether a row's file is a picture or a film. If the first shown file is a picture or a film, the viewer steps only through
- * pictures and films. Otherwise, it steps only through other files.
- */
+/** The viewer steps either through pictures and films, or through other files. */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
   return kind === 'image' || kind === 'video';
 }
 
-/** Returns the files through which the viewer steps, in the order of the page. */
 function listSequence(row: Row): Row[] {
   return shownRows().filter(
     (candidate) => canPreview(candidate) && previewKind(candidate) !== 'audio' && isSeen(candidate) === isSeen(row),
   );
 }
 
-/** Shows a file in a layer that covers its folder, with buttons for the previous and the next file. */
+/** Shows a file in a layer that covers its folder. */
 export function showFile(first: Row): void {
   let row = first;
   let rows = listSequence(row);
@@ -168,7 +158,6 @@ export function showFile(first: Row): void {
   };
 
   const onKey = (event: KeyboardEvent) => {
-    // Keys on a film are handled by the browser.
     if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLMediaElement) return;
     if (shown.onKey?.(event.key) === true) event.preventDefault();
     else if (event.key === 'ArrowLeft') go(-1);
@@ -178,7 +167,7 @@ export function showFile(first: Row): void {
 
   const end = () => {
     marker.replaceWith(notices);
-    // `leave` is called here as well, because the dialog is not always closed by the layer.
+    // The dialog is not always closed by the layer.
     layer.leave();
     shown.clean?.();
     forgetPictures();
@@ -214,7 +203,7 @@ export function showFile(first: Row): void {
     layer.leave();
   });
   dialog.addEventListener('close', end);
-  // Elements outside of an open dialog are neither visible nor announced, so the notices are moved into it.
+  // Elements outside of an open dialog are neither visible nor announced.
   const notices = byId('notices');
   const marker = document.createComment('');
   notices.replaceWith(marker);
@@ -225,10 +214,8 @@ export function showFile(first: Row): void {
   void show();
 }
 
-/** Factor by which one press of a button or key zooms. */
 const step = 1.5;
 
-/** Distance in CSS pixels by which an arrow key moves an enlarged picture. */
 const stride = 80;
 
 const arrows: Readonly<Record<string, Point>> = {
@@ -238,7 +225,7 @@ const arrows: Readonly<Record<string, Point>> = {
   ArrowDown: { x: 0, y: -stride },
 };
 
-/** Shows a picture that can be zoomed and moved. @param go shows the file that is `by` steps away */
+/** Shows a picture that can be zoomed and moved. */
 async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   const image = await loadPicture(row);
   if (typeof image === 'string') return alert(image);
@@ -293,7 +280,6 @@ async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => voi
     own.abort();
     watchSize.disconnect();
     stage.classList.remove('enlarged');
-    // The element stays preloaded, and can be shown again.
     image.removeAttribute('style');
   };
   return { nodes: [image], tools: [farther, nearer], onKey, clean };

@@ -11,7 +11,6 @@ import { showText } from '../text/text-preview.ts';
 import { type Archive, openArchive } from './archive.ts';
 import { tailBytes, ZipFault, type ZipFaultReason, type ZipMember } from './zip-member.ts';
 
-/** Shows a member that is a text file. @throws ZipFault */
 function showMember(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<HTMLElement> {
   const { name, sizeBytes } = member;
   const start = (lengthBytes: number) => readStart(archive.content(member, signal), lengthBytes, sizeBytes);
@@ -30,13 +29,13 @@ async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: numbe
   return first;
 }
 
-/** Maximum size in bytes of a member that is unpacked. The browser has to hold the whole member. */
+/** Maximum size of a member, which the browser holds as a whole. */
 const maxBytes = 500_000_000;
 
-/** Size, in bytes, of the parts that become Blobs during unpacking. The browser can move Blobs from memory to disk. */
+/** Size of the Blobs during unpacking, which the browser can move from memory to disk. */
 const partBytes = 8 * 1024 * 1024;
 
-/** Unpacks a member into a Blob of a generic type, so that the browser saves it and does not show it. @throws ZipFault */
+/** Unpacks a member into a Blob of a generic type, so that the browser saves it. @throws ZipFault */
 async function memberFile(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<Blob> {
   if (member.sizeBytes > maxBytes) throw new ZipFault('too-large');
   const type = 'application/octet-stream';
@@ -62,31 +61,27 @@ const texts: Readonly<Record<ZipFaultReason, PreviewTextName>> = {
   'too-large': 'tooLargeToUnpack',
 };
 
-/** Returns a message for the user about a fault of an archive or a member. @throws `error` if it is any other error */
+/** @throws `error` if it is not a fault of the archive */
 function faultText(error: unknown): string {
   if (error instanceof ZipFault) return previewText(texts[error.reason]);
   if (error instanceof Refusal) return error.message;
   throw error;
 }
 
-/** Number of members that each step adds to the list. */
+/** Members that each step adds. */
 const batch = 500;
 
-/**
- * Number of bytes at the end of an archive that are read first, as a negative number. They contain the position of the central directory,
- * or all of a short archive.
- */
+/** The last bytes of an archive, which are read first. They contain the position of the central directory. */
 export const firstBytes = -tailBytes;
 
-/** Compares paths, so that a folder comes before its members. */
 const { compare } = new Intl.Collator(formatTag, { numeric: true });
 
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Time in milliseconds after which the URL of a saved file is revoked. By then, the browser has saved the file. */
+/** Time after which the URL of a saved file is revoked. */
 const savingMs = 60_000;
 
-/** Lists the members of a ZIP archive. Files can be saved, and text files can be shown. @param signal ends all work on the archive */
+/** Lists the members of a ZIP archive. @param signal ends all work on the archive */
 export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   try {
     const archive = await openArchive(file);
@@ -104,7 +99,6 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const content = make('div');
   const element = make('div.archive-content', problem, content);
 
-  /** Awaits `work`, and shows its error if it fails. */
   const tried = async <T>(work: Promise<T>): Promise<T | undefined> => {
     problem.textContent = '';
     try {
@@ -118,13 +112,13 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const nextItems = async () => {
     const before = archive.members.length;
     const read = archive.next(batch);
-    // If the first step fails, the caller shows the error instead of a list. If a later step fails, the list stays.
+    // If the first step fails, the caller shows the error instead of a list.
     await (before === 0 ? read : tried(read));
     const { members } = archive;
     const all = previewText('members', { count: archive.count() });
     count.textContent = archive.isAtEnd() ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
     const added = members.slice(before);
-    // Only the members of a complete list are sorted. Members that are read later could belong between them.
+    // Only a complete list is sorted. Members that are read later could belong between the others.
     return (before === 0 && archive.isAtEnd() ? added.sort((a, b) => compare(a.name, b.name)) : added).map(item);
   };
 
