@@ -24,37 +24,33 @@ import { listSegments, repairSegment, segmentPath } from './segments.ts';
 /** An event is covered by a checkpoint after at most this time (docs/spec/evidence.md#checkpoints). */
 const checkpointEveryMs = 60_000;
 
-/** Number of bytes that are collected before they are hashed, so that many small lines need only one call. */
+/** Number of bytes that are hashed in one call. */
 const hashedAtOnceBytes = 64 * 1024;
 
-/** Maximum number of bytes that wait in memory to be hashed. If there are more, they are read back from the file. */
+/** Maximum number of bytes that wait in memory to be hashed. Further bytes are read from the file. */
 const maxHeldBytes = 1024 * 1024;
 
-/** The `previous` of the checkpoint that starts the chain again after all its checkpoints were removed. No checkpoint has this hash. */
+/** The `previous` of the first checkpoint after all checkpoints were removed. No checkpoint has this hash. */
 const lostPrevious = '0'.repeat(64);
 
 export interface EvidenceOptions {
-  /** The journal's folder. */
   folder: string;
-  /**
-   * Path of the private key, which is created if it is missing. If there is also a file `….next`, its key replaces the current key at the
-   * next checkpoint.
-   */
+  /** Path of the private key, which is created if it is missing. A key in `….next` replaces it at the next checkpoint. */
   keyPath: string;
   clock: Clock;
   log: Log;
-  /** Called with each checkpoint after it is on disk, but not with the one that `close` writes. */
+  /** Called with each checkpoint on disk, except the one that `close` writes. */
   onCheckpoint: (checkpoint: Checkpoint) => void;
 }
 
 /** A segment with lines that no checkpoint covers yet. */
 interface Part {
   segment: number;
-  /** Number of bytes of the segment that are hashed or covered by a checkpoint. */
+  /** Number of bytes that are hashed or covered by a checkpoint. */
   hashed: number;
   /** Current size of the segment. */
   end: number;
-  /** The bytes from `hashed` to `end`; undefined if they must be read from the file. */
+  /** The bytes from `hashed` to `end`; undefined if they are only in the file. */
   held: Buffer[] | undefined;
   heldBytes: number;
 }
@@ -67,9 +63,9 @@ export class JournalEvidence {
   #last: Checkpoint;
   /** Hash over `#last.hash` and the hashed bytes of the first part. */
   #hash: Hash;
-  /** The parts in the order of their segments. Only the last one grows. */
+  /** Ordered by segment. Only the last one grows. */
   #parts: Part[];
-  /** Whether there are events since the last checkpoint, apart from the event about that checkpoint. */
+  /** Whether there are events since the last checkpoint, apart from the event about it. */
   #isDue = false;
   #isWriting = false;
   #isClosing = false;
@@ -92,10 +88,9 @@ export class JournalEvidence {
   }
 
   /**
-   * Adds lines that were appended to the journal.
+   * Adds lines of the journal.
    *
-   * @param segment number of the segment
-   * @param isOwn whether the lines are the event about a checkpoint; this event needs no further checkpoint
+   * @param isOwn whether they are the event about a checkpoint, which needs no further checkpoint
    */
   add(segment: number, bytes: Buffer, isOwn: boolean): void {
     let part = this.#parts.at(-1);
@@ -113,10 +108,7 @@ export class JournalEvidence {
     else if (part.heldBytes > maxHeldBytes) part.held = undefined;
   }
 
-  /**
-   * Resolves when a checkpoint states that retention removes the segments up to and including `segment`. @throws Error if that checkpoint
-   * cannot be written
-   */
+  /** Resolves when a checkpoint records the removal of the segments up to `segment`. @throws Error if that checkpoint cannot be written */
   async removing(segment: number): Promise<void> {
     this.#removingTo = Math.max(this.#removingTo, segment);
     await this.#runs.run();
@@ -156,7 +148,7 @@ export class JournalEvidence {
   async #checkpoint(part: Part): Promise<void> {
     const { clock, keyPath, folder } = this.#options;
     const fd = openIfThere(segmentPath(folder, part.segment));
-    // Somebody removed the file, so no checkpoint can be written for it. A verification will find this.
+    // Somebody removed the file. A verification will find this.
     if (fd === undefined) return;
     try {
       await this.#hashPart(part, fd);
@@ -176,10 +168,10 @@ export class JournalEvidence {
       const removedTo = Math.max(this.#removingTo, this.#last.removed_to ?? 0);
       if (removedTo > 0) unsigned.removed_to = removedTo;
       if (nextKey) unsigned.next_key = keyName(nextKey);
-      // The lines are synced first, so that no checkpoint covers lines that a power cut loses.
+      // Synced first, so that no checkpoint covers lines that a power cut loses.
       await fdatasyncAsync(fd);
       await this.#keep(signCheckpoint(unsigned, this.#key));
-      // The checkpoint has announced the key, so later ones are signed with it even if its file cannot be renamed yet.
+      // The checkpoint has announced the key, so it is used even if its file cannot be renamed yet.
       if (nextKey) this.#key = nextKey;
       if (nextKey) takeNextKey(keyPath, nextKey);
     } finally {
@@ -202,7 +194,7 @@ export class JournalEvidence {
         unsynced = error;
       });
     } else appendDurably(this.#path, line);
-    // The file has an unsynced checkpoint, too, so the next one must follow it.
+    // Even an unsynced checkpoint is in the file, so the next one must continue from it.
     this.#last = checkpoint;
     this.#hash = createHash('sha256').update(checkpoint.hash);
     if (unsynced) throw unsynced;
@@ -215,7 +207,6 @@ export class JournalEvidence {
     part.heldBytes = 0;
   }
 
-  /** Hashes the whole part. Lines that arrive later wait in memory. */
   async #hashPart(part: Part, fd: number): Promise<void> {
     const chunk = Buffer.allocUnsafe(part.held ? 0 : hashedAtOnceBytes * 4);
     while (!part.held && part.hashed < part.end) {
@@ -253,7 +244,7 @@ function openChain(
   const last = parseCheckpoint(known.at(-1) ?? '');
   const next = readKey(nextKeyPath(keyPath));
   if (found && last) return { key: next && last.next_key === keyName(next) ? takeNextKey(keyPath, next) : found, last };
-  // The first checkpoint is written before the key. If there is a key but no checkpoint, somebody removed the checkpoints.
+  // The first checkpoint is written before the key, so a key without checkpoints shows that they were removed.
   const isFirst = !found && known.length <= 1;
   if (!isFirst)
     log.error('the journal has lost its checkpoints or their key; see "svc journal verify"', { checkpoints: path, key: keyPath });
@@ -275,7 +266,6 @@ function openChain(
   return { key, last: checkpoint };
 }
 
-/** Repairs the end of the file, and reads all its lines. */
 function readLines(path: string, log: Log): string[] {
   repairSegment(path, log);
   return readFileSync(path, 'utf8').split('\n').slice(0, -1);
@@ -290,7 +280,7 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
       writeSync(fd, text);
       fdatasyncSync(fd);
     } catch (error) {
-      // A line that was not written durably must not stay, because the next line continues from the line before it.
+      // The next line continues from the last durable line, so this one must not stay.
       ftruncateSync(fd, size);
       throw error;
     }
@@ -300,7 +290,7 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
   if (isNew) syncFolder(dirname(path));
 }
 
-/** Returns the path of the key that replaces the current one at the next checkpoint. `svc journal key rotate` writes it. */
+/** Returns the path of the next key, which `svc journal key rotate` writes. */
 export function nextKeyPath(keyPath: string): string {
   return `${keyPath}.next`;
 }
@@ -311,7 +301,7 @@ function takeNextKey(keyPath: string, key: KeyObject): KeyObject {
   return key;
 }
 
-/** Writes a private key that only the service's user may read. @throws Error `EEXIST` if the file exists */
+/** Writes a private key, readable only by the service's user. @throws Error `EEXIST` if the file exists */
 export function writeKey(path: string, key: KeyObject): void {
   appendDurably(path, key.export({ type: 'pkcs8', format: 'pem' }).toString(), 'wx');
 }

@@ -24,11 +24,10 @@ const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 /** Minimum time between two log entries about lost events, in milliseconds. */
 const reportEveryMs = 1000;
 
-/** An event that is not yet written to the journal. */
 interface WaitingLine {
   event: ServiceEvent;
   marks: EventMarks;
-  /** Whether the event belongs to an account, not to the process or to an unknown client. */
+  /** False for events of the process or an unknown client. */
   hasAccount: boolean;
   /** The JSON of the event, with a newline. */
   text: string;
@@ -41,18 +40,15 @@ function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string):
 }
 
 export interface FileEventLogOptions extends SegmentChainOptions {
-  /** Whether to write summary files for fast searches. */
+  /** Whether to write summaries for fast searches. */
   hasSummaries?: boolean;
-  /** Options of the signed checkpoints, which prove that the journal was not changed. If undefined, no checkpoints are written. */
+  /** Options of the signed checkpoints. If undefined, none are written. */
   evidence?: Pick<EvidenceOptions, 'keyPath' | 'onCheckpoint'>;
 }
 
 const checkpointId = String(eventIds.journalCheckpoint);
 
-/**
- * Stores the journal in NDJSON files. Each append is one synchronous write of a few microseconds, so a killed process loses no appended
- * event. Grouped events are written together at the end of a turn of the event loop. Concurrent calls of `appendDurable` share a sync.
- */
+/** Stores the journal in NDJSON files. Each append is one synchronous write, so a killed process loses no appended event. */
 export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;
   readonly #reserve: JournalReserve;
@@ -68,7 +64,7 @@ export class FileEventLog implements EventLog {
   #lostEvents = 0;
   #lostReportedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Opens the journal, repairs its end, and removes files past their retention. */
+  /** Opens the journal, repairs its end, and removes old files. */
   constructor(options: FileEventLogOptions) {
     this.#options = options;
     const { folder, clock, log } = options;
@@ -128,7 +124,7 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
-  /** Resolves immediately, because no other node reads this journal. */
+  /** No other node reads this journal. */
   async untilShared(): Promise<void> {}
 
   assertWritable(): void {
@@ -209,12 +205,11 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // On a full disk, half of the reserve is kept for changes that are in progress. Events about reading cannot use that half.
+  // On a full disk, half of the reserve is kept for changes in progress.
   #assertRoomForReads(): void {
     if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
   }
 
-  /** Writes lines to the journal. @param bytes the text of all lines */
   #appendLines(lines: readonly WaitingLine[], bytes: Buffer): LogPosition {
     return orEndProcess(() => {
       journalled(() => this.#segments.rotateFor(bytes.length));
@@ -244,7 +239,7 @@ export class FileEventLog implements EventLog {
     this.#segments.writer.append(bytes);
   }
 
-  // The constructor of SegmentChain may call this before `#evidence` is set. The `await` lets the constructor of this class end first.
+  // The constructor of SegmentChain may call this before `#evidence` is set.
   async #removing(upTo: number): Promise<void> {
     await Promise.resolve();
     await this.#evidence?.removing(upTo);
@@ -261,7 +256,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // Wakes the readers when the current request has done its work, and only once for all its events.
+  // Wakes the readers once for all events of a request, after its work.
   #wakeSoon(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
@@ -280,7 +275,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** Runs an action on the journal. @throws ServiceError `storage-full` or `internal` for any error of the action */
+/** Turns any error into ServiceError `storage-full` or `internal`. */
 function journalled(action: () => void): void {
   try {
     action();
@@ -289,12 +284,12 @@ function journalled(action: () => void): void {
   }
 }
 
-/** Returns the folder of the journal inside the data folder. */
+/** Returns the folder of the journal. */
 export function journalFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal');
 }
 
-/** Returns the path of the private key that signs the checkpoints of the journal. */
+/** Returns the path of the key that signs checkpoints. */
 export function journalKeyPath(dataFolder: string): string {
   return join(dataFolder, 'journal.key');
 }

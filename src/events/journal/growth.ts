@@ -6,7 +6,6 @@ export class Growth {
   readonly #waiting = new Set<() => void>();
   #isClosed = false;
 
-  /** @param end returns the current end of the journal */
   constructor(end: () => LogPosition) {
     this.#end = end;
   }

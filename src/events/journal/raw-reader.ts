@@ -6,16 +6,14 @@ import { countLines, LineReader, splitLines } from './lines.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { segmentPath } from './segments.ts';
 
-/** A block with this number of bytes is full. */
 const blockBytes = 64 * 1024;
 
-/** Maximum number of blocks that are kept. A reader that needs older lines reads the files. */
+/** Older lines are read from the files. */
 const maxBlocks = 64;
 
-/** Consecutive lines of one file. */
 type WrittenBlock = Omit<RawBlock, 'isOwn' | 'events'>;
 
-/** Knows where the newest lines are and how many there are, so that a reader that only counts lines need not read the files. */
+/** Knows where the newest lines are and how many, so that a reader that only counts lines need not read the files. */
 export class RecentBlocks {
   #blocks: WrittenBlock[] = [];
   #isLastOpen = false;
@@ -39,12 +37,11 @@ export class RecentBlocks {
     };
   }
 
-  /** Position of the first known line; undefined if there is no reader. */
   get begins(): LogPosition | undefined {
     return this.#begins;
   }
 
-  /** Adds lines. @param position start of the lines @param bytes total length of the lines @param count number of lines */
+  /** Adds lines. @param bytes total length of the lines */
   add(position: LogPosition, bytes: number, count: number): void {
     if (!this.#begins) return;
     const next = { segment: position.segment, offset: position.offset + bytes };
@@ -61,7 +58,7 @@ export class RecentBlocks {
   }
 
   /**
-   * Returns the first block that begins at or after a position. After this call, the block does not grow any more.
+   * Returns the first block at or after a position. It does not grow after this call.
    *
    * @returns undefined if the position is unknown or inside a block
    */
@@ -78,7 +75,7 @@ export class RecentBlocks {
 const newline = 0x0a;
 
 /**
- * Reads the lines of the journal's files. For the newest lines, it only determines their position and number.
+ * Reads the lines of the journal's files. The newest lines are read only on request.
  *
  * @param end returns the current end of the journal
  */
@@ -98,7 +95,7 @@ export function rawJournalReader(folder: string, recent: RecentBlocks, end: () =
   };
 }
 
-/** Reads lines from the files, up to the first line that `RecentBlocks` knows. @param known position of that line */
+/** Reads lines up to the first one that `RecentBlocks` knows. */
 async function readUpTo(reader: LineReader, from: LogPosition, known: LogPosition | undefined): Promise<WrittenBlock> {
   const { text, position, next } = await reader.next(from);
   const isBeyond = known?.segment === position.segment && known.offset > position.offset && known.offset < next.offset;
@@ -110,7 +107,7 @@ function rawBlock(folder: string, block: WrittenBlock, isOwn: boolean): RawBlock
   return { ...block, isOwn, events: () => readAgain(folder, block) };
 }
 
-/** Reads the lines of a block from its file. @throws ServiceError `unavailable` if they were removed or changed */
+/** Reads a block from its file. @throws ServiceError `unavailable` if it was removed or changed */
 async function readAgain(folder: string, { count, bytes, position }: WrittenBlock): Promise<RawEvent[]> {
   const text = Buffer.allocUnsafe(bytes);
   const fd = openIfThere(segmentPath(folder, position.segment));

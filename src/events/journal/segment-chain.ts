@@ -7,40 +7,39 @@ import { summaryPath } from './search/summary.ts';
 import { SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
 import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from './segments.ts';
 
-/** Pause in milliseconds before another attempt to create a file. */
+/** Pause before another attempt to create a file, in milliseconds. */
 const retryEveryMs = 1000;
 
-/** Interval at which files past their retention are removed. */
+/** Pause between removals of old files, in milliseconds. */
 const retentionEveryMs = 3_600_000;
 
-/** Default limit for undelivered events that are kept past their retention, in bytes. */
+/** Default limit for undelivered events past their retention, in bytes. */
 const defaultNeededLimitBytes = 10 * 2 ** 30;
 
 export interface SegmentChainOptions extends SegmentWriterOptions {
   folder: string;
   kind?: SegmentKind;
-  /** The file to continue. By default, it is the last one. */
+  /** The file to continue; by default the last one. */
   segment?: Segment;
-  /** A new segment begins if the current one would become larger than this. */
   maximumFileSizeBytes: number;
-  /** Segments whose newest line is older than this number of days are removed. By default, none are removed. */
+  /** By default, none are removed. */
   retentionDays?: number;
-  /** Further kinds of files to which the retention applies. */
+  /** Further kinds with the same retention. */
   alsoRemoves?: readonly SegmentKind[];
-  /** Returns the oldest position that a handler still has to read. Retention keeps the files from there on, up to `neededLimitBytes`. */
+  /** Returns the oldest position that a handler still needs. Files from there on are kept, up to `neededLimitBytes`. */
   neededFrom?: () => LogPosition | undefined;
-  /** Maximum total size of the files that are kept because of `neededFrom`. By default, it is 10 GiB. */
+  /** Limit for `neededFrom`; by default 10 GiB. */
   neededLimitBytes?: number;
-  /** Called before retention removes files, with the highest segment number of these files. */
+  /** Called before files are removed, with their highest segment number. */
   beforeRemoval?: (upTo: number) => Promise<void>;
 }
 
 interface RemovedSegment extends Segment {
-  /** Whether a handler still has to read the segment. */
+  /** Whether a handler still needs it. */
   isNeeded: boolean;
 }
 
-/** Writes lines to a series of numbered files. It writes to the last file, closes full files, and removes files past their retention. */
+/** Writes lines to a series of numbered files, and removes old ones. */
 export class SegmentChain {
   readonly #options: SegmentChainOptions;
   readonly #kind: SegmentKind;
@@ -49,14 +48,14 @@ export class SegmentChain {
   #writer: SegmentWriter;
   #triedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Opens the last file, repairs its end, and removes files past their retention. */
+  /** Opens the last file, repairs its end, and removes old files. */
   constructor(options: SegmentChainOptions) {
     const { folder, clock, log, kind = 'events' } = options;
     this.#options = options;
     this.#kind = kind;
     makeFolders(folder, { mode: 0o700 });
     const segments = options.segment ? [] : listSegments(folder, kind);
-    // A power cut may tear the last lines of two segments, because a segment begins while the previous one is still being synced.
+    // A segment begins while the previous one is being synced, so a power cut may tear both.
     for (const { path } of segments.slice(-2)) repairSegment(path, log);
     const last = options.segment ?? segments.at(-1);
     this.#writer = new SegmentWriter(last ?? { number: 1, path: segmentPath(folder, 1, kind) }, options);
@@ -65,7 +64,6 @@ export class SegmentChain {
     this.#retentionTimer = clock.every(retentionEveryMs, () => this.#removeOld());
   }
 
-  /** The writer of the last file. */
   get writer(): SegmentWriter {
     return this.#writer;
   }
@@ -80,8 +78,8 @@ export class SegmentChain {
   }
 
   /**
-   * Starts a new file if the current one failed or would become too large. If only its size is the reason, and no new file can be created,
-   * the current file stays in use, because an oversized file is better than a lost line.
+   * Starts a new file if the current one failed or would become too large. If only its size is the reason and no new file can be created,
+   * the current one stays in use.
    *
    * @param lineBytes size of the next write
    * @throws the errors of `assertWritable`
@@ -100,14 +98,13 @@ export class SegmentChain {
     }
   }
 
-  /** Syncs and closes all files. @throws the error of syncing the last file */
   async close(): Promise<void> {
     this.#retentionTimer.cancel();
     await Promise.all(this.#ending);
     await this.#writer.close();
   }
 
-  // Starts a new file at most once per second. Otherwise a disk that fails every sync would fill up with files.
+  // At most once per second, so that a failing disk is not filled with files.
   #replaceFailed(): void {
     if (!this.#mayTry()) throw this.#writer.failure;
     this.#triedAtMs = this.#options.clock.monotonicMs();
@@ -135,7 +132,7 @@ export class SegmentChain {
     this.#removeOld();
   }
 
-  // Closes a segment in the background. The next segment is already in use while the last lines of this one are synced.
+  // The next segment is already in use while this one is synced.
   #end(writer: SegmentWriter): void {
     const ending = writer
       .close()
@@ -175,9 +172,8 @@ export class SegmentChain {
   }
 
   /**
-   * Returns the segments to remove, newest first: the segments past their retention, except those that a handler still has to read.
-   * Segments that a handler still has to read are kept only up to a limit, so that a receiver that stays down cannot fill the disk. Beyond
-   * the limit, the oldest of them are removed.
+   * Returns the segments past their retention, newest first. Those that a handler needs are kept up to a limit, so that a receiver that
+   * stays down cannot fill the disk. Beyond it, the oldest are removed.
    */
   #segmentsToRemove(kind: SegmentKind, oldestMs: number, current: number, neededFrom: LogPosition | undefined): RemovedSegment[] {
     const { folder, neededLimitBytes = defaultNeededLimitBytes } = this.#options;

@@ -12,28 +12,24 @@ import type { HandlerStatus } from './handler-status.ts';
 
 export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequest' | 'waiting'> {
   journal: EventLog;
-  /** Records the outcome of a delivery. */
   record: (record: DeliveryRecord) => void;
   clock: Clock;
   log: Log;
 }
 
-/** Pause in milliseconds before a failed read of the journal is repeated. */
+/** Pause before a failed read of the journal is repeated, in milliseconds. */
 const readAgainMs = 1000;
 
-/** Age in milliseconds at which a waiting retry is dropped. It is longer than the longest `retry_for`. */
+/** Age at which a waiting retry is dropped, in milliseconds. It is longer than the longest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/**
- * A running request, made by this runner or by an upload that waits for the handler. The handler's position stays before the oldest running
- * request.
- */
+/** A running request. The handler's position stays before the oldest one. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
 }
 
-/** Delivers the journal to one handler in order, from its position on. Up to `concurrency` requests run at the same time. */
+/** Delivers the journal to one handler in order. Up to `concurrency` requests run at the same time. */
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #dependencies: RunnerDependencies;
@@ -49,30 +45,27 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #isOver = false;
-  /**
-   * The deliveries that wait for a retry, by their first event. Deliveries of the previous owner are included until this runner reaches
-   * them.
-   */
+  /** Deliveries that wait for a retry, by their first event, including those of the previous owner. */
   readonly #waiting: Map<string, WaitingRetry>;
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param status status of the handler. It can outlive this runner, because uploads may still wait for the handler
+   * @param status can outlive this runner, because uploads may still wait for the handler
    * @param from position in the journal at which to begin
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
-    // Old entries are dropped, because after a change of the filters this runner may never reach their events.
+    // After a change of the filters, this runner may never reach old entries.
     const recent = dependencies.waiting.filter(({ sinceMs }) => dependencies.clock.nowMs() - sinceMs < forgottenAfterMs);
     this.#waiting = new Map(recent.map((wait) => [wait.event, wait]));
     this.handler = status.handler;
     this.status = status;
     this.#cursor = from;
     this.#dependencies = dependencies;
-    // Each running request adds a listener, and any number of uploads can wait. Node.js must not warn about many listeners.
+    // Any number of uploads can wait, each with a listener.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether this runner takes no further events, because it has ended or is ending. Another runner can then continue for the handler. */
+  /** Whether this runner takes no further events. Another runner can then continue. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -86,21 +79,21 @@ export class HandlerRunner {
     return [...this.#waiting.values()];
   }
 
-  /** @param reason reason of the operator's request that started the handler, if any */
+  /** @param reason reason of an operator's request to start the handler */
   start(reason?: string): void {
     this.status.began(reason);
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
-  /** Delivers the events that are in the journal now, until the first failure, and ends. @param abort cancels running requests */
+  /** Delivers the events that are in the journal now, until the first failure. @param abort cancels running requests */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
   /**
-   * Takes no further events, and ends when the running requests have ended. Deliveries that wait for a retry are left to the next owner.
-   * @param abort cancels running requests
+   * Takes no further events, and ends after the running requests. Waiting retries are left to the next owner. @param abort cancels running
+   * requests
    */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;
@@ -151,7 +144,6 @@ export class HandlerRunner {
     }
   }
 
-  /** Returns the events of the next request; undefined if this runner ends. */
   async #nextBatch(reader: EventReader): Promise<SentEvent[] | undefined> {
     const batch: SentEvent[] = [];
     while (batch.length < this.handler.batchSize) {
@@ -193,7 +185,7 @@ export class HandlerRunner {
     return isFurther;
   }
 
-  // Tries again after an error, because its cause, such as too many open files, may soon be gone.
+  // The cause of an error, such as too many open files, may soon be gone.
   async #read(reader: EventReader): Promise<EventBlock> {
     for (;;) {
       try {
@@ -208,12 +200,12 @@ export class HandlerRunner {
   }
 
   async #waitForMore(): Promise<void> {
-    // Lets other work run, even if the journal always has more events.
+    // Lets other work run.
     await new Promise(setImmediate);
     try {
       await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);
     } catch {
-      // The wait was aborted, because the runner drains or ends.
+      // The runner drains or ends.
     }
   }
 
@@ -221,8 +213,8 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // Returns true if the event was delivered while an upload waited, or if that is not known yet. In the second case, the position stays
-  // before the event, so that a restart repeats the delivery.
+  // Returns true if the event was delivered for an upload, or if that is not known yet. Meanwhile the position stays before the event, so
+  // that a restart repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -231,7 +223,7 @@ export class HandlerRunner {
     this.#flights.push(flight);
     void outcome.willBeMade.then((isMade) => {
       if (isMade) this.#land(flight);
-      // If this runner has ended, the next one reads the event again, because the position stayed before it.
+      // After the end of this runner, the next one reads the event again.
       else if (this.#isRunning) return this.#deliver([{ event, raw, position }], flight);
       return undefined;
     });
@@ -253,7 +245,7 @@ export class HandlerRunner {
       delivered = await this.handler.deliver(batch, signals);
     } catch (error) {
       if (error instanceof DeliveryInterrupted) {
-        // The position stays before the unfinished request, and this runner delivers no further events.
+        // The position stays before the unfinished request.
         this.#isOver = true;
         return;
       }
@@ -279,7 +271,6 @@ export class HandlerRunner {
   }
 }
 
-/** Creates the result of a delivery that could not be sent. It is reported and recorded as failed, so that the handler continues. */
 function notDelivered(events: readonly SentEvent[], details: string): Delivered {
   return {
     events,

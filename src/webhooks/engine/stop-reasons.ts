@@ -8,15 +8,15 @@ export function failedInRow(failures: number): string {
   return `${failures} ${failures === 1 ? 'delivery' : 'deliveries'} failed in a row`;
 }
 
-/** The other reasons why a handler does not run. They are fixed texts. */
+/** Other reasons why a handler does not run. */
 export const stopReasons = { fault: 'an internal error, see the log', 'no-node': 'no node delivers for it at present' } as const;
 
-/** The codes of the reasons. `failures` has the number of failures as its value, and `paused` the name of the operator. */
+/** Codes of the reasons. The value of `failures` is their number, and that of `paused` the operator's name. */
 export const stopCodes = ['failures', 'paused', 'fault', 'no-node'] as const;
 export type StopCode = (typeof stopCodes)[number];
 
 /**
- * Finds the code and the value of a reason, for translations. Nodes exchange only the text of a reason, and pauses are stored with it.
+ * Finds code and value of a reason, for translations. Nodes exchange only its text.
  *
  * @returns undefined for a reason without a code, such as an error of Redis
  */

@@ -1,19 +1,17 @@
 import type { EventComponent, ServiceEvent } from '../../events/event.ts';
 import type { RecordedReply } from '../records/delivery-record.ts';
 
-/** An opened file that is being sent. */
 export interface ForwardedFile {
   readonly sizeBytes: number;
-  /** Fills a buffer. @returns the number of bytes that were read; 0 at the end of the file */
+  /** Fills a buffer. @returns the number of read bytes; 0 at the end of the file */
   read(buffer: Buffer, position: number): Promise<number>;
-  /** Whether the size and modification time are the same as when the file was opened. */
+  /** Whether size and modification time are the same as at the opening. */
   isUnchanged(): boolean;
   close(): void;
 }
 
-/** Facts about a file that was sent, for the event `fileForwarded`. */
+/** Facts about a sent file, for event `fileForwarded`. */
 export interface Forwarded {
-  /** The handler that sent it. */
   component: EventComponent;
   /** URL at the target, without secrets. */
   url: string;
@@ -23,32 +21,25 @@ export interface Forwarded {
   status: number | undefined;
 }
 
-/** The action on the file after it was sent. */
 export type AfterSending = { kind: 'delete' } | { kind: 'move'; segments: readonly string[] };
 
-/**
- * Records which files were sent, and moves or deletes them afterwards. A running service provides the implementation. The functions emit
- * events.
- */
+/** Records which files were sent, and moves or deletes them. The functions emit events. */
 export interface ForwardRecords {
   /**
-   * Records in the journal that a file was sent. The record is on disk, and visible to all nodes, when the promise resolves.
+   * Records that a file was sent. Resolves when the record is on disk and visible to all nodes.
    *
    * @throws ServiceError `storage-full` or `internal`; `unavailable` if the service ends first
    */
   forwarded(event: ServiceEvent, forwarded: Forwarded): Promise<void>;
-  /** Whether the journal records that a handler sent the file of an event. */
   wasForwarded(event: ServiceEvent, handler: string): Promise<boolean>;
   /**
-   * Deletes or moves the file, unless it was changed or replaced after it was opened.
+   * Deletes or moves the file, unless it changed after it was opened.
    *
-   * @throws ServiceError if the file could not be moved or deleted. An event about this is emitted first. There is no event if the real
-   * folder of the new path is unknown (`fixed-folder`).
+   * @throws ServiceError if that failed. An event is emitted first, except if the real folder of the new path is unknown (`fixed-folder`)
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }
 
-/** The address of an SFTP server, and the credentials for it. */
 export interface SftpLogin {
   host: string;
   port: number;
@@ -61,9 +52,9 @@ export interface SftpLogin {
   signal: AbortSignal;
 }
 
-/** A connection to an SFTP server. All methods reject if the connection is lost. */
+/** A connection to an SFTP server. All methods reject if it is lost. */
 export interface SftpConnection {
-  /** Returns the size of a file in bytes; undefined if it does not exist. */
+  /** In bytes; undefined if the file does not exist. */
   sizeOf(path: string): Promise<number | undefined>;
   isFolder(path: string): Promise<boolean>;
   makeFolder(path: string): Promise<void>;
@@ -72,22 +63,22 @@ export interface SftpConnection {
   write(handle: Buffer, position: number, bytes: Uint8Array): Promise<void>;
   /** @returns at least one byte; undefined at the end of the file */
   read(handle: Buffer, position: number, lengthBytes: number): Promise<Buffer | undefined>;
-  /** Makes the server sync the file to its disk, if it can. */
+  /** Makes the server sync the file, if it can. */
   sync(handle: Buffer): Promise<void>;
   close(handle: Buffer): Promise<void>;
-  /** Renames a file. If a file with the new name exists, it is replaced. */
+  /** Renames a file. A file with the new name is replaced. */
   replace(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   end(): void;
 }
 
-/** The functions that handlers of type `forward` need to open files and to reach SFTP servers. */
+/** What handlers of type `forward` need to open files and reach SFTP servers. */
 export interface ForwardMeans {
   /**
    * Opens the file of an event.
    *
-   * @param movedTo segments of the current path, if the file was moved
-   * @throws ServiceError `not-found` if the file does not exist
+   * @param movedTo segments of its current path, if it was moved
+   * @throws ServiceError `not-found` if it does not exist
    */
   open(event: ServiceEvent, movedTo?: readonly string[]): ForwardedFile;
   /** @throws Error with the reason why there is no connection */
@@ -102,7 +93,7 @@ export class FileChanged extends Error {}
 /** Thrown if the target did not accept the file. */
 export class TargetRefusal extends Error {
   readonly reply: RecordedReply | undefined;
-  /** The pause in milliseconds that the target requested. */
+  /** The target's pause, in milliseconds. */
   readonly askedWaitMs: number | undefined;
 
   constructor(message: string, reply?: RecordedReply, askedWaitMs?: number) {
@@ -112,7 +103,6 @@ export class TargetRefusal extends Error {
   }
 }
 
-/** Confirms that a target has a file. */
 export interface TargetReceipt {
   /** SHA-256 in hexadecimal. */
   digest: string;
@@ -120,17 +110,16 @@ export interface TargetReceipt {
   reason?: string | undefined;
 }
 
-/** One URL to which files are sent. */
 export interface Target {
   /**
-   * Sends a file. The target has the complete file when the promise resolves.
+   * Sends a file. Resolves when the target has all of it.
    *
-   * @param segments segments of the path at the target
-   * @param id ID of the event. An earlier attempt to send the file is found by this ID
+   * @param segments path at the target
+   * @param id ID of the event, by which an earlier attempt is found
    * @throws TargetRefusal, FileChanged, or the signal's reason
    */
   send(segments: readonly string[], file: ForwardedFile, id: string, signal: AbortSignal | undefined): Promise<TargetReceipt>;
-  /** Tests the target. @returns the reason why no file can be sent to it; undefined if it answers */
+  /** Tests the target. @returns the reason why it cannot take files; undefined if it answers */
   ping(signal: AbortSignal | undefined): Promise<string | undefined>;
   close(): void;
 }

@@ -7,19 +7,17 @@ import { parseWindow } from './window.ts';
 
 const longestS = 7 * 86_400;
 
-/** The action on a file after it was sent. */
 const afterSending = z
   .string()
   .regex(/^(?:keep|delete|move:\/.+)$/, 'must be keep, delete or move:/folder/{path}')
   .superRefine((text, context) => {
     if (!text.startsWith('move:')) return;
-    // The path is checked as a target URL, because the same rules apply.
+    // The same rules apply to a target URL.
     readOrIssue(context, () => parseTargetUrl(`sftp://account@service${text.slice('move:'.length)}`));
     if (!/\{[^}]*\}/.test(text))
       context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}; otherwise all files would get the same name' });
   });
 
-/** The options of a `forward` entry, without the checks and fixed values that `forwardOptions` adds. */
 const forwardShape = () =>
   z
     .strictObject({
@@ -54,14 +52,14 @@ const forwardShape = () =>
     })
     .describe('Sends finished files.');
 
-/** The options that can be used with only one kind of URL. */
+/** Options for only one kind of URL. */
 const ofKind = {
   put: ['headers', 'username'],
   s3: ['endpoint', 'access_key_id', 'secret_access_key'],
   sftp: ['key_path', 'known_hosts_path'],
 } as const satisfies Record<TargetUrl['kind'], readonly (keyof z.infer<ReturnType<typeof forwardShape>>)[]>;
 
-/** An entry of type `forward`. Options that have a meaning only for requests with events get fixed values. */
+/** An entry of type `forward`. Options for requests with events get fixed values. */
 export const forwardOptions = () =>
   forwardShape().transform((options, context) => {
     const issue = (member: string, message: string) => void context.addIssue({ code: 'custom', path: [member], message });
@@ -84,7 +82,6 @@ export const forwardOptions = () =>
     };
   });
 
-/** The options of a handler of type `forward`, with defaults and fixed values. */
 export type ForwardOptions = z.infer<ReturnType<typeof forwardOptions>>;
 
 function readTargetUrl(text: string, issue: (member: string, message: string) => void): TargetUrl[] {

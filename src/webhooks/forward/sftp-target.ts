@@ -13,15 +13,14 @@ import {
 } from './means.ts';
 import type { ForwardOptions } from './options.ts';
 
-/** Size of a block in bytes. Every server accepts packets of this size (draft-ietf-secsh-filexfer-02 §3). */
+/** Every server accepts packets of this size (draft-ietf-secsh-filexfer-02 §3). */
 const blockBytes = 32 * 1024;
 
-/** Maximum number of requests that wait for a reply. */
 const atOnce = 32;
 
 /**
- * Sends files over SFTP. A file is written under a hidden name that contains the event's ID, so that a new attempt continues the file of an
- * earlier one. Before the file gets its final name, it is read back and compared.
+ * Sends files over SFTP. A hidden name with the event's ID lets a new attempt continue an earlier one. The file is read back and compared
+ * before it gets its final name.
  */
 export class SftpTarget implements Target {
   readonly #url: URL;
@@ -47,7 +46,7 @@ export class SftpTarget implements Target {
 
   close(): void {}
 
-  /** Runs `work` with a connection. After the timeout, aborts the work. */
+  /** After the timeout, aborts the work. */
   async #connected<T>(signal: AbortSignal | undefined, work: (connection: SftpConnection, ended: AbortSignal) => Promise<T>): Promise<T> {
     const { timeout, password, key_path, known_hosts_path } = this.#options;
     const over = new AbortController();
@@ -86,7 +85,7 @@ async function sendFile(
   id: string,
   ended: AbortSignal,
 ): Promise<TargetReceipt> {
-  // The path `/~/` means the folder in which the SFTP login starts.
+  // `/~/` is the folder in which the login starts.
   const isOfLogin = segments[0] === '~';
   const names = isOfLogin ? segments.slice(1) : segments;
   const folder = `${isOfLogin ? '.' : ''}${names
@@ -99,7 +98,7 @@ async function sendFile(
   const has = (await connection.sizeOf(temporary)) ?? 0;
   const from = has <= file.sizeBytes ? has : 0;
   let digests = await fill(connection, temporary, file, from, ended);
-  // Writes run in parallel, so an earlier attempt may have left holes. If the digests differ, the whole file is sent again.
+  // Parallel writes of an earlier attempt may have left holes.
   if (from > 0 && digests.there !== digests.own) digests = await fill(connection, temporary, file, 0, ended);
   if (!file.isUnchanged()) {
     await connection.remove(temporary);
@@ -120,10 +119,7 @@ async function makeFolders(connection: SftpConnection, root: string, names: read
   for (const folder of folders) if (!(await connection.isFolder(folder))) await connection.makeFolder(folder);
 }
 
-/**
- * Writes a file from a position on, and then reads the whole file back. @returns the digests of the local file and of the file at the
- * target
- */
+/** Writes a file from a position on, and reads all of it back. */
 async function fill(
   connection: SftpConnection,
   path: string,
@@ -141,7 +137,7 @@ async function fill(
       const written = connection
         .write(handle, at + begin, chunk.subarray(begin, begin + blockBytes))
         .then(() => void writing.delete(written));
-      // Errors are handled below, where all writes are awaited. This line only prevents an unhandled rejection.
+      // Prevents an unhandled rejection. All writes are awaited below.
       written.catch(() => {});
       writing.add(written);
       if (writing.size >= atOnce) await Promise.race(writing);
@@ -172,7 +168,7 @@ async function digestThere(connection: SftpConnection, path: string, sizeBytes: 
       next += blockBytes;
     }
   }
-  // One more byte is requested, because the file at the target must not be longer than the file sent.
+  // The file at the target must not be longer.
   const beyond = await connection.read(handle, sizeBytes, 1);
   await connection.close(handle);
   return beyond === undefined ? hash.digest('hex') : 'longer';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * The body or query of a request in its record, from which the same bytes can be sent again. A body is kept as a text. A JSON body is kept
- * as the texts before and after the events, because the events are in the journal.
+ * The body or query of a request. The same bytes can be sent again. A JSON body is kept as the texts around the events, which are in the
+ * journal.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),
@@ -11,31 +11,26 @@ const recordedBody = z.union([
 ]);
 export type RecordedBody = z.infer<typeof recordedBody>;
 
-/**
- * The outcome of a delivery. It is `failed` after all retries and URLs failed, and `discarded` if the receiver was busy or a file can never
- * be sent.
- */
+/** `failed` after all retries and URLs; `discarded` if the receiver was busy or a file can never be sent. */
 export const deliveryOutcome = z.enum(['delivered', 'failed', 'discarded']);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 
 /** An event that was sent, with its position in the journal. */
 export const sentEvent = z.strictObject({ id: z.string(), uuid: z.string(), position: z.string().exactOptional() });
 
-/** One attempt of a delivery. */
 export const attempt = z.strictObject({
   url: z.string().describe('Without its query, which may hold secrets.'),
   /** ISO 8601, UTC. */
   time: z.string(),
   duration_ms: z.number(),
   status: z.int().exactOptional(),
-  /** Reason phrase of the reply. */
   reason: z.string().exactOptional(),
-  /** The reason why the attempt failed; missing if it succeeded. */
+  /** Missing if the attempt succeeded. */
   error: z.string().exactOptional(),
 });
 export type Attempt = z.infer<typeof attempt>;
 
-/** The last reply to a delivery that failed or was discarded (docs/spec/delivery.md#records). */
+/** The last reply to a failed or discarded delivery (docs/spec/delivery.md#records). */
 export const recordedReply = z.strictObject({
   status: z.int(),
   reason: z.string(),
@@ -54,25 +49,22 @@ export const recordedFile = z.strictObject({
 });
 export type RecordedFile = z.infer<typeof recordedFile>;
 
-/** A line of the record of deliveries. It has the events of one request, and all attempts to send it. */
+/** A line of the delivery records: the events of one request, and all attempts to send it. */
 export const deliveryRecord = z.strictObject({
-  /** Time at which the outcome was certain (ISO 8601, UTC). */
+  /** Time of the final outcome (ISO 8601, UTC). */
   time: z.string(),
   handler: z.string(),
   outcome: deliveryOutcome,
   events: z.array(sentEvent),
   attempts: z.array(attempt),
-  /** The reason why the events were not delivered, for people. */
+  /** Why the events were not delivered, for people. */
   details: z.string().exactOptional(),
   method: z.string(),
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
   reply: recordedReply.exactOptional(),
   file: recordedFile.exactOptional(),
-  /**
-   * `upload` if an upload waited for the delivery, `replay` if the events were sent again by hand, `test` for a test; missing for a
-   * delivery in the background.
-   */
+  /** `upload` if an upload waited, `replay` for a manual delivery, `test` for a test; missing for a delivery in the background. */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z
     .string()
@@ -81,7 +73,7 @@ export const deliveryRecord = z.strictObject({
 });
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 
-/** A request as it would be sent, with masked secrets, to be shown to people. */
+/** A request with masked secrets, to be shown to people. */
 export const shownRequest = z.strictObject({
   handler: z.string(),
   method: z.string(),
@@ -91,7 +83,7 @@ export const shownRequest = z.strictObject({
 });
 export type ShownRequest = z.infer<typeof shownRequest>;
 
-/** The differences between a recorded request and the request that the current configuration would make. */
+/** Differences between a recorded request and that of the current configuration. */
 export const requestDifference = z.strictObject({
   handler: z.string(),
   events: z.array(sentEvent),
@@ -101,7 +93,6 @@ export type RequestDifference = z.infer<typeof requestDifference>;
 
 const events = z.array(z.strictObject({ id: z.string(), uuid: z.string() }));
 
-/** The result of a dry run for one request. */
 const dryResult = z.strictObject({
   handler: z.string(),
   events,
@@ -128,6 +119,6 @@ const sentResult = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** A line of the results of a replay. It describes a request, or an item that could not be sent. */
+/** A request, or an item that could not be sent. */
 const replayResult = z.union([sentResult, dryResult, z.strictObject({ skipped: z.string(), reason: z.string() })]);
 export type ReplayResult = z.infer<typeof replayResult>;

@@ -2,40 +2,34 @@ import { type EventGroup, eventDefinition, isEventId } from '../../catalogue.ts'
 import type { ServiceEvent } from '../../event.ts';
 import { eventIds } from '../../event-ids.ts';
 
-/** The groups that describe the outcome of an operation. */
+/** The outcomes of an operation. */
 export const eventStatuses = ['success', 'failure', 'informational'] as const satisfies EventGroup[];
 
-/**
- * A selection of events. An event must match every given member. It matches a list if it matches one of the items. An empty list matches
- * all events.
- */
+/** Selects events that match every given member. A list matches if one item matches, or if it is empty. */
 export interface EventSelection {
   id: number[];
   uuid: string[];
-  /** Events at or after this Unix time in milliseconds. */
+  /** Unix time in milliseconds; included. */
   since?: number;
-  /** Events before this Unix time in milliseconds. */
+  /** Unix time in milliseconds; excluded. */
   until?: number;
-  /** IDs of events that are left out. */
+  /** IDs to leave out. */
   exceptId?: number[];
-  /** Groups of the catalogue. */
   group?: EventGroup[];
-  /** Outcomes (`eventOutcomes`). If `status` and `group` are given, both must match. */
+  /** If `status` and `group` are given, both must match. */
   status?: (typeof eventStatuses)[number][];
-  /** Groups of accounts. */
   userGroup?: string[];
-  /** Names or UUIDs of accounts, or names that clients gave in login attempts. */
+  /** Names or UUIDs of accounts, or names from login attempts. */
   account?: string[];
-  /** Virtual or real paths of files and folders. A path that ends in `/` also matches everything below that folder. */
+  /** Virtual or real paths. A path with a final `/` also matches everything in that folder. */
   path?: string[];
-  /** Addresses of clients. */
   address?: string[];
   requestId?: string[];
-  /** A text that a value of the event contains. It is not a pattern, and is case-sensitive. */
+  /** A case-sensitive text that a value of the event contains. */
   text?: string;
 }
 
-/** Whether an event is selected. @param userGroup the group of its account, which is not part of the event */
+/** Whether an event is selected. @param userGroup the group of its account */
 export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
   const { uuid, since, until, userGroup: userGroups, account, path, address, requestId, text } = selection;
   if (!isKindSelected(event, selection)) return false;
@@ -50,10 +44,7 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   return text === undefined || text === '' || hasText(event, text);
 }
 
-/**
- * Whether a selection includes the kind and the outcome of an event. If the outcome is in the event's data, and `event` has no data, the
- * outcome counts as included.
- */
+/** Whether a selection includes the kind and outcome of an event. Without `data`, an unknown outcome counts as included. */
 export function isKindSelected(event: KindOfEvent, { id, exceptId, group, status }: EventSelection): boolean {
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
   if (exceptId?.includes(Number(event.id))) return false;
@@ -61,7 +52,7 @@ export function isKindSelected(event: KindOfEvent, { id, exceptId, group, status
   return !isGiven(status) || eventOutcomes(event).some((name) => (status as EventGroup[]).includes(name));
 }
 
-/** Whether a selection has conditions only on the kind and the time of events. */
+/** Whether all conditions are about the kind or time of events. */
 export function selectsByKind({ id, exceptId, group, status, since, until, ...rest }: EventSelection): boolean {
   return selectsAll(rest);
 }
@@ -71,50 +62,44 @@ export function selectsAll(selection: Partial<EventSelection>): boolean {
   return Object.values(selection).every((given) => given === undefined || given === '' || (Array.isArray(given) && given.length === 0));
 }
 
-/** Returns the time of an event as Unix time in milliseconds. */
+/** Returns the Unix time of an event in milliseconds. */
 export function eventTimeMs({ timestamp }: ServiceEvent): number {
   return Number(timestamp.timestamp) * 1000;
 }
 
-/** Whether a list is given and not empty. An empty list sets no condition. */
+/** Whether a list sets a condition. */
 export function isGiven<T>(list: readonly T[] | undefined): list is readonly T[] {
   return list !== undefined && list.length > 0;
 }
 
-/** Returns the names and UUIDs by which a search for an account finds an event. */
+/** Returns the names and UUIDs by which an account search finds an event. */
 export function eventAccounts({ account, data }: ServiceEvent): string[] {
   return [account.uuid, account.name, ...filterTexts([data.username])];
 }
 
-/** Returns the paths that an event is about, without a final slash. */
+/** Returns the paths of an event, without a final slash. */
 export function eventPaths({ data }: ServiceEvent): string[] {
   return filterTexts([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
 }
 
 /** Returns the groups of an event's kind. */
 export function eventGroups({ id }: Pick<ServiceEvent, 'id'>): readonly EventGroup[] {
-  // A newer version of svc may have written events that this version does not know.
+  // A newer version of svc may have written the event.
   return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];
 }
 
 type KindOfEvent = Pick<ServiceEvent, 'id'> & Partial<Pick<ServiceEvent, 'data'>>;
 
-/**
- * Finds the outcome in the data of an event, for the kinds whose events differ in their outcome. The catalogue cannot have these outcomes,
- * because its groups are the same for all events of a kind.
- */
+/** Kinds whose events differ in their outcome. The catalogue has one outcome for each kind. */
 const outcomesInData: Readonly<Record<string, (data: ServiceEvent['data']) => EventGroup[]>> = {
   [eventIds.administratorLogin]: ({ outcome }) => (outcome === 'refused' ? ['failure'] : []),
-  // An operator intended the pause, so it is no failure.
   [eventIds.componentStopped]: ({ reason }) => [String(reason).startsWith('paused by ') ? 'informational' : 'failure'],
 };
 
-/** The IDs of events whose outcome is in their data. */
 export const idsWithOutcomeInData = Object.keys(outcomesInData);
 
 /**
- * Returns the groups of an event, which include its outcome. If the outcome is in the event's data, returns only the outcome, or all
- * possible outcomes if `event` has no data.
+ * Returns the groups of an event. If its outcome is in its data, returns only the outcome, or all possible outcomes if `data` is missing.
  */
 export function eventOutcomes(event: KindOfEvent): readonly EventGroup[] {
   const known = outcomesInData[event.id];

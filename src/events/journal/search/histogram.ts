@@ -13,23 +13,17 @@ import {
 } from './event-selection.ts';
 import type { SearchLimits } from './search.ts';
 
-/** The number of events in one part of a time range. */
 interface PartCounts {
   events: number;
-  /** Number of events whose outcome is a failure. */
   failures: number;
 }
 
-/** A selection within a time range, Unix time in milliseconds. */
+/** A selection with a time range, Unix time in milliseconds. */
 type RangeSelection = EventSelection & { since: number; until: number };
 
 /**
- * Counts the selected events in each part of a time range, backwards from its end until a limit is reached. Other work of the process runs
- * between blocks of some hundred events.
- *
- * If all conditions are about the kind or time of events, a block whose events all belong to one part is counted from the summary of its
- * file. Only these are read: the current file, blocks whose events belong to several parts, and blocks with events whose outcome is in
- * their data.
+ * Counts the selected events in each part of a time range, newest first, until a limit is reached. Other work runs between blocks.
+ * A block within one part is counted from its summary if all conditions are about the kind or time of events.
  *
  * @param parts number of equal parts
  * @returns the counts, oldest part first, and the Unix time in milliseconds since which all events are counted
@@ -66,8 +60,7 @@ export async function countInParts(
       const event = parseEvent(raw);
       if (typeof event === 'string') continue;
       const atMs = eventTimeMs(event);
-      // Events may be stored slightly out of the order of their times. So counting ends only at an event that is clearly older than the
-      // range.
+      // Events may be stored slightly out of order.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
       if (isSelected(event, selection)) add(event, atMs, 1);
@@ -79,7 +72,7 @@ export async function countInParts(
 }
 
 /**
- * Maximum time in milliseconds by which an event can be older than an event that is stored before it. This happens because several
- * processes write events, and because a clock may be set back.
+ * Maximum time in milliseconds by which an event can be older than one that is stored before it. Several processes write events, and clocks
+ * may be set back.
  */
 const outOfOrderMs = 60_000;

@@ -9,11 +9,11 @@ import { parseEvent } from '../reader.ts';
 import { type EventSelection, isSelected, selectsAll } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 
-/** The oldest block is dropped if the other blocks have enough events, or if all blocks together have too many bytes. */
+/** Limits beyond which the oldest block is dropped. */
 const enoughEvents = 1024;
 const maxBytes = 4 * 1024 * 1024;
 
-/** An event that is parsed only once, and only if a follower may want it. */
+/** An event that is parsed at most once. */
 interface KeptEvent extends RawEvent {
   /** @param selection undefined for all events */
   isSelected(selection: LiveSelection | undefined): boolean;
@@ -33,21 +33,18 @@ function keepEvent(raw: RawEvent, isOwn: boolean): KeptEvent {
 
 interface KeptBlock {
   block: RawBlock;
-  /** Number of the first event of the block. */
   first: number;
-  /** The events; undefined until a follower needs them. */
+  /** Undefined until a follower needs them. */
   events: Promise<KeptEvent[]> | undefined;
 }
 
-/**
- * Keeps the newest blocks of a journal, and numbers their events in order. The events of a block are read only when a follower needs them.
- */
+/** Keeps the newest blocks of a journal, and numbers their events. Events are read only when needed. */
 export class KeptEvents {
   #blocks: KeptBlock[] = [];
   #bytes = 0;
   #end = 0;
 
-  /** Number of the oldest kept event; equal to `end` if there is none. */
+  /** Number of the oldest kept event; `end` if there is none. */
   get first(): number {
     return this.#blocks[0]?.first ?? this.#end;
   }
@@ -57,7 +54,6 @@ export class KeptEvents {
     return this.#end;
   }
 
-  /** Position of the oldest kept event. */
   get begins(): LogPosition | undefined {
     return this.#blocks[0]?.block.position;
   }
@@ -72,13 +68,13 @@ export class KeptEvents {
     }
   }
 
-  /** Drops all events. The numbers of later events continue as before. */
+  /** Drops all events. Their numbers are not used again. */
   clear(): void {
     this.#blocks = [];
     this.#bytes = 0;
   }
 
-  /** Yields the events from a number on, block by block. @throws ServiceError `unavailable` if the journal no longer has them */
+  /** Yields events from a number on. @throws ServiceError `unavailable` if the journal no longer has them */
   async *from(number: number): AsyncGenerator<KeptEvent[]> {
     const index = this.#blocks.findLastIndex(({ first }) => first <= number);
     for (const kept of this.#blocks.slice(index)) yield (await readKept(kept)).slice(Math.max(number - kept.first, 0));
@@ -101,53 +97,47 @@ async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
   try {
     return await kept.events;
   } catch (error) {
-    // The failed promise is dropped, because the next attempt to read may succeed.
+    // The next attempt may succeed.
     kept.events = undefined;
     throw error;
   }
 }
 
-/** Pause of the reader at the end of the journal, and of a follower between two batches, in milliseconds. */
+/** Pauses of the reader at the end of the journal, and of a follower between batches, in milliseconds. */
 const readEveryMs = 50;
 const batchEveryMs = 250;
 
-/** Maximum number of events in one batch. With `batchEveryMs`, a follower gets at most a thousand events per second. */
+/** Maximum number of events in one batch. A follower gets at most a thousand per second. */
 const maxAtOnce = 250;
 
-/** Maximum number of blocks that are read again for a follower that returns. */
+/** Maximum number of blocks that a returning follower reads again. */
 const maxBlocksBack = 64;
-/** Maximum number of returning followers that read at the same time. */
+/** Maximum number of returning followers that read at once. */
 const readersBack = 2;
 
 /** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
-  /**
-   * Describes the events that were left out before `events`. `skipped` is their number, including those that are not selected. It is
-   * undefined if the number is unknown.
-   */
+  /** Events that were left out before `events`. `skipped` includes those not selected; undefined if unknown. */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
-  /** Position from which the follower can continue later. */
+  /** Position from which the follower can continue. */
   next: LogPosition;
 }
 
-/** A selection without groups of accounts, which live events do not contain. */
+/** Live events have no groups of accounts. */
 type LiveSelection = Omit<EventSelection, 'userGroup'>;
 
 type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
 
-/** A running reader of the journal for all current followers. */
+/** The reader for all followers. */
 interface Reading {
   stop: AbortController;
   growth: Growth;
-  /** The error that ended the reader. The current followers throw the error, and the next follower starts a new reader. */
+  /** The error that ended the reader. The next follower starts a new one. */
   fault: unknown;
 }
 
-/**
- * Delivers the live events of a journal to any number of followers. One reader serves all followers, and the newest events are kept only
- * once, even if a follower is slow. Without followers, the journal is not read.
- */
+/** Delivers live events to any number of followers. They share one reader and the newest events. Without followers, nothing is read. */
 export class LiveEvents {
   readonly #journal: FollowedJournal;
   readonly #clock: Clock;
@@ -156,12 +146,12 @@ export class LiveEvents {
     maxWaitingPerParty: Number.POSITIVE_INFINITY,
     maxWaiting: Number.POSITIVE_INFINITY,
   });
-  /** The newest events, shared by all followers. If a follower is so slow that it misses some of them, its next batch has a `lag`. */
+  /** A follower that misses some of them gets a batch with `lag`. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
   #reading: Reading | undefined;
-  /** Resolves when the followers may get their next batch. All followers wait for the same promise, so they read up to the same event. */
+  /** Followers wait for the same promise, so they read up to the same event. */
   #pause: Promise<void> | undefined;
 
   constructor(journal: FollowedJournal, clock: Clock) {
@@ -170,21 +160,19 @@ export class LiveEvents {
     this.#end = journal.end;
   }
 
-  /** Number of current followers. */
   get followers(): number {
     return this.#followers;
   }
 
-  /** Position up to which the journal was read for the followers. */
+  /** Position up to which the journal was read. */
   get end(): LogPosition {
     return this.#end;
   }
 
   /**
-   * Follows the journal until the signal aborts. A batch is created only when the caller asks for it, so no events are queued for a slow
-   * follower.
+   * Follows the journal until the signal aborts. Nothing is queued for a slow follower.
    *
-   * @param from `next` of an earlier batch, or any other position, to get the events since then; undefined for new events only
+   * @param from `next` of an earlier batch, or any other position; undefined for new events only
    * @throws ServiceError `unavailable` if the journal cannot be read at present
    */
   async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
@@ -227,12 +215,11 @@ export class LiveEvents {
     }
   }
 
-  /** The position of the oldest kept event. */
   get #begins(): LogPosition {
     return this.#kept.begins ?? this.#end;
   }
 
-  /** Yields the events between an earlier batch and the kept events, and the number of the kept event with which to continue. */
+  /** Yields the events between an earlier batch and the kept events, and the number with which to continue. */
   async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
     let isBroken = false;
     const reader = this.#journal.openReader(() => {
@@ -240,10 +227,10 @@ export class LiveEvents {
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        // The slot is released after each read, so that a follower that does not take its batch does not block others.
+        // Released after each read, so that a slow follower does not block others.
         const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
-        // There must be no `await` between this line and the use of `#kept.first` below, because the kept events could change meanwhile.
+        // No `await` from here to the use of `#kept.first`, because the kept events could change.
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
         const isLast = comparePositions(next, to) >= 0 || !isAtHand;
