@@ -66,7 +66,7 @@ export interface RequestTrace {
   readonly traceparent?: string;
 }
 
-/** What all events of a request have in common. */
+/** The account, component and request of an event. All events of a request have the same context. */
 export interface EventContext {
   account: EventAccount;
   component: EventComponent;

@@ -16,12 +16,10 @@ import type { RecordedBody } from './records/delivery-record-schema.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 
-/** An event to send, with its position in the journal if it has one. */
 export interface SentEvent extends OutgoingEvent {
   position?: LogPosition;
 }
 
-/** A delivery with its events, its request and its result. */
 export interface Delivered {
   events: readonly SentEvent[];
   rendered: RenderedPayload;
@@ -32,7 +30,6 @@ export interface HandlerDependencies {
   clock: Clock;
   health: UrlSuspensions;
   server: EventServer;
-  /** Used by handlers of type `forward`. */
   forward: ForwardMeans;
 }
 
@@ -42,7 +39,6 @@ export class WebhookHandler {
   readonly options: EventHandlerOptions;
   readonly component: EventComponent;
   readonly wants: Subscription;
-  /** Maximum number of events in one request. */
   readonly batchSize: number;
   readonly #payload: Payload;
   readonly #delivery: Delivery;
@@ -69,7 +65,6 @@ export class WebhookHandler {
     this.#delivery = new Delivery(options, { clock, health, sender });
   }
 
-  /** Renders the request for these events. */
   render(events: readonly OutgoingEvent[]): RenderedPayload {
     return this.#payload.render(events);
   }
@@ -77,7 +72,7 @@ export class WebhookHandler {
   /**
    * Sends events in one request.
    *
-   * @param rendered the request to send; by default, it is rendered with the current options
+   * @param rendered by default, the request of the current options
    * @throws DeliveryInterrupted if a signal ends the delivery before its outcome is certain
    */
   async deliver(events: readonly SentEvent[], signals: DeliverySignals = {}, rendered = this.render(events)): Promise<Delivered> {
@@ -94,7 +89,6 @@ export class WebhookHandler {
     }
   }
 
-  /** Creates the record of a delivery. */
   record({ events, rendered, result }: Delivered, where: Pick<DeliveryRecord, 'source' | 'resume'>): DeliveryRecord {
     return {
       time: new Date(this.#clock.nowMs()).toISOString(),
@@ -123,17 +117,14 @@ export class WebhookHandler {
   }
 }
 
-/** Returns the trace of all events of a request; undefined if they belong to different traces, or to none. */
+/** Returns the common trace of the events of a request. */
 function sharedTrace(events: readonly SentEvent[]): string | undefined {
   const first = events[0]?.event.data.traceparent;
   const isShared = typeof first === 'string' && events.every(({ event }) => event.data.traceparent === first);
   return isShared ? parseTraceparent(first) : undefined;
 }
 
-/**
- * Maximum size of a recorded body in characters. A longer body is not recorded, so it can only be rendered again with the current
- * configuration.
- */
+/** A longer body is not recorded. */
 const keptBodyCharacters = 1024 * 1024;
 
 function isKept(body: RecordedBody): boolean {

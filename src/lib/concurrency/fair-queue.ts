@@ -1,20 +1,16 @@
 import { ServiceError } from '../errors.ts';
 
 export interface FairQueueLimits {
-  /** Maximum number of callers that may run at the same time. */
   concurrency: number;
   maxWaitingPerParty: number;
   maxWaiting: number;
 }
 
-/**
- * Limits how many callers run at the same time. Each caller belongs to a party, such as a client's address. Waiting parties take turns, so
- * that a party with many callers does not block the other parties.
- */
+/** Limits concurrency. Waiting parties, such as client addresses, take turns, so that a party with many callers does not block others. */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];
-  /** Waiting callers by party. The first party in the map is the next one. */
+  /** The first party in the map is the next one. */
   readonly #queues = new Map<string, (() => void)[]>();
   #waiting = 0;
   #running = 0;
@@ -26,10 +22,9 @@ export class FairQueue {
   /**
    * Waits until the caller may run.
    *
-   * @param isUrgent whether the caller goes before all callers that are not urgent. The limits on waiting callers do not apply to urgent
-   *   ones
-   * @returns a function that the caller must call when it has ended
-   * @throws ServiceError `unavailable` if too many callers are waiting already
+   * @param isUrgent such callers go first, and have no limit on their number
+   * @returns a function to call at the end
+   * @throws ServiceError `unavailable` if too many callers wait
    */
   async take(party: string, isUrgent = false): Promise<() => void> {
     if (this.#running < this.#limits.concurrency) this.#running++;

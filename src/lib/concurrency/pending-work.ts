@@ -1,9 +1,8 @@
 import type { Clock } from '../clock.ts';
 
-/** Time in milliseconds in which the work of a closed connection must end and emit its event. */
+/** Time in milliseconds for the work of a closed connection to end. */
 const endsWithinMs = 5000;
 
-/** Counts pending work and waits until all of it has ended. */
 export class PendingWork {
   #count = 0;
   #onEmpty: (() => void)[] = [];
@@ -33,19 +32,19 @@ export class PendingWork {
 interface Drain {
   /** Resolves when no connection is left. */
   closed: Promise<void>;
-  /** Resolves when all work of the connections has ended. */
+  /** Resolves when all work has ended. */
   settled: () => Promise<void>;
-  /** Time in milliseconds after which the remaining connections are closed. */
+  /** Then the remaining connections are closed. */
   timeoutMs: number;
-  /** If this signal aborts, all connections are closed immediately. */
+  /** Closes all connections immediately. */
   hurry: AbortSignal;
   cut: () => void;
 }
 
 /**
- * Waits until connections have ended. Closes the remaining ones after the timeout, and waits for their work.
+ * Waits until connections have ended. After the timeout, closes the others and waits for their work.
  *
- * @returns whether all connections ended by themselves
+ * @returns whether all ended by themselves
  */
 export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;

@@ -6,42 +6,40 @@ import { openIfThere } from './descriptors.ts';
 import { makeFolders, readTextIfThere, writeFileNow } from './durable-files.ts';
 import { readingFault } from './named-file.ts';
 
-/** The data folder of the service. Only one process can hold it at a time. */
+/** Only one process can hold it at a time. */
 export interface DataFolder {
-  /** Absolute path, with symbolic links resolved. */
+  /** Absolute, with symbolic links resolved. */
   readonly path: string;
-  /** Returns the server's UUID, which is created once and kept in this folder. */
+  /** Returns the server's UUID, which is created once. */
   serverUuid(): string;
-  /** Releases the folder, so that another process can take it. */
   release(): void;
 }
 
 interface Owner {
   pid: number;
-  /** Start time of the process in clock ticks since boot. It distinguishes the process from a later one with the same process ID. */
+  /** In clock ticks since boot. It tells apart processes with the same ID. */
   started: string;
 }
 
-/** The content of a lock file. */
 interface Lock {
-  /** Undefined if a power failure damaged the file. The same power failure ended the process that held the lock. */
+  /** Undefined if a power failure damaged the file. */
   owner: Owner | undefined;
-  /** A value that distinguishes this lock from a later one with the same name. */
+  /** Distinguishes this lock from a later one. */
   fingerprint: string;
 }
 
 const lockName = 'svc.pid';
 
 /**
- * Version of the data folder's format. It is increased with each change that an older svc cannot read. This svc reads all earlier formats.
- * A folder without the file `form` has format 1 (svc 0.1.0) or is new.
+ * Version of the data folder's format, increased with each change that an older svc cannot read. This svc reads all earlier formats.
+ * Without the file `form`, it is 1 (svc 0.1.0) or new.
  */
 const currentForm = 2;
 
 /**
- * Opens the data folder and locks it for this process (`svc.pid`). The lock of a process that has ended is replaced.
+ * Opens the data folder and locks it (`svc.pid`). The lock of a dead process is replaced.
  *
- * @throws ServiceError `unavailable` if the folder cannot be written, or if a running process holds it (`details.pid`)
+ * @throws ServiceError `unavailable` if the folder cannot be written, or a running process holds it (`details.pid`)
  */
 export function openDataFolder(folder: string): DataFolder {
   let path: string;
@@ -81,7 +79,7 @@ function checkForm(path: string, folder: string): void {
   writeFileNow(formPath, `${currentForm}\n`, { mode: 0o600 });
 }
 
-/** Reads a data folder without locking it, for commands that may run while the service runs. */
+/** Reads a data folder without locking it. */
 export function peekDataFolder(folder: string): { ownerPid: number | undefined; serverUuid: string | undefined } {
   const owner = readLock(join(folder, lockName))?.owner;
   const serverUuid = readTextIfThere(join(folder, 'server-uuid'))?.trim() || undefined;
@@ -93,7 +91,7 @@ function takeLock(lockPath: string, folder: string): void {
   const owner: Owner = { pid: process.pid, started: processStart(process.pid) };
   writeFileSync(own, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    // link(2) creates the lock file with its content in one step, and fails if the file exists.
+    // link(2) creates the lock file with its content in one step.
     while (!tryLink(own, lockPath)) {
       const lock = readLock(lockPath);
       if (lock?.owner && isAlive(lock.owner)) {
@@ -118,8 +116,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// If two processes find the same stale lock, the slower one must not remove the new lock of the faster one. Each process therefore first
-// takes another lock, whose name is derived from the stale one. Then it checks that the stale lock still exists.
+// Of two processes that find a stale lock, the slower one must not remove the faster one's new lock. So each first takes a lock named after
+// the stale one, and checks again.
 function removeStale(lockPath: string, fingerprint: string, folder: string): void {
   const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);
@@ -130,7 +128,6 @@ function removeStale(lockPath: string, fingerprint: string, folder: string): voi
   }
 }
 
-/** @returns undefined if there is no lock file */
 function readLock(path: string): Lock | undefined {
   const fd = openIfThere(path);
   if (fd === undefined) return undefined;
@@ -163,9 +160,7 @@ function isAlive(owner: Owner): boolean {
   return owner.started === '' || processStart(owner.pid) === owner.started;
 }
 
-/**
- * Returns the start time of a process (proc(5), field 22 of `stat`); empty if it cannot be read, for example on a system without `/proc`.
- */
+/** Returns the start time of a process (proc(5), field 22 of `stat`); empty if it cannot be read. */
 function processStart(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -2,35 +2,34 @@ import { readAsync } from './descriptors.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** Maximum length of a line in bytes. The lines that svc writes are far shorter. */
+/** The lines of svc are far shorter. */
 export const longestLineBytes = 16 * 1024 * 1024;
 
 const newline = 0x0a;
 
-/** A chunk of this size certainly contains the longest line with the newlines around it. */
+/** Holds the longest line with the newlines around it. */
 const maxBytes = longestLineBytes + 2;
 
-/** A line without its newline, and its offset in bytes in the file. */
+/** The line has no newline. The offset is in bytes. */
 export interface LineWithOffset {
   line: Buffer;
   offset: number;
 }
 
-/** Several consecutive lines. */
 export interface BackwardBlock {
-  /** The lines, the last one first. */
+  /** The last one first. */
   lines: LineWithOffset[];
-  /** Offset in bytes at which the block's first line begins in the file. A line longer than `longestLineBytes` is not in `lines`. */
+  /** Offset of the first line in bytes. Lines beyond `longestLineBytes` are not in `lines`. */
   start: number;
   readBytes: number;
 }
 
 /**
- * Reads the lines of a part of a file, beginning with the last one. Another process may append to the file or truncate it meanwhile. A last
- * line without a newline is incomplete and left out. Memory use is limited to one chunk or the longest line.
+ * Reads the lines of a part of a file, the last one first, while other processes may append or truncate. A last line without a newline is
+ * left out.
  *
- * @param range offsets in bytes from the start of the file; a line must begin at `start`
- * @param needles selects the lines that contain at least one needle of each list. The search is fastest if the rarest list comes first
+ * @param range offsets in bytes; a line must begin at `start`
+ * @param needles each line must contain one of each list. The rarest list should come first
  */
 export async function* linesBackwards(
   fd: number,
@@ -43,7 +42,7 @@ export async function* linesBackwards(
     const chunk = Buffer.allocUnsafe(end - start);
     const { bytesRead } = await readAsync(fd, chunk, 0, chunk.length, start);
     const bytes = chunk.subarray(0, bytesRead);
-    // The first line in a chunk usually begins in an earlier chunk.
+    // The first line usually begins in an earlier chunk.
     const first = start === range.start ? 0 : bytes.indexOf(newline) + 1;
     const isWhole = start === range.start || (first > 0 && first < bytes.length);
     if (!isWhole && wanted < maxBytes) {
@@ -57,12 +56,12 @@ export async function* linesBackwards(
   }
 }
 
-/** Returns whether a line contains at least one needle of each list. */
+/** Whether a line contains at least one needle of each list. */
 export function hasNeedles(line: Buffer, needles: readonly Buffer[][]): boolean {
   return needles.every((list) => list.some((needle) => line.includes(needle)));
 }
 
-/** Returns the complete lines of a block that contain at least one needle of each list. The last line comes first. */
+/** The last line comes first. */
 function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): LineWithOffset[] {
   const [rarest, ...others] = needles;
   const lines: LineWithOffset[] = [];

@@ -5,17 +5,13 @@ import { dropOldest } from '../../lib/expiring-map.ts';
 
 const maxEntries = 10_000;
 
-/**
- * Stores, for one process, which credentials the callout (the remote endpoint that checks logins) accepted. Only an HMAC of each credential
- * is kept.
- */
+/** Stores which credentials the callout (the remote endpoint that checks logins) accepted, as HMACs. */
 export class MemoryAcceptedCredentials implements AcceptedCredentials {
   readonly #key: Buffer;
   readonly #clock: Clock;
   readonly #lifetimeMs: number;
   readonly #accepted = new Map<string, { result: AuthResult; untilMs: number }>();
 
-  /** @param key HMAC key */
   constructor(clock: Clock, lifetimeMs: number, key = newAcceptedKey()) {
     this.#key = key;
     this.#clock = clock;

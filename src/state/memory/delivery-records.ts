@@ -49,8 +49,7 @@ async function* newestInFiles(
     if (fd === undefined) continue;
     try {
       const { size, mtimeMs } = fstatSync(fd);
-      // Several manual deliveries may write files at the same time, so a file with a lower number may contain newer records. Therefore an
-      // old file is only skipped, and does not end the search.
+      // Concurrent manual deliveries write several files, so an older file may have a higher number.
       if (sinceMs !== undefined && mtimeMs < sinceMs) continue;
       const end = number === before?.segment ? Math.min(before.offset, size) : size;
       yield { position: { segment: number, offset: end }, readBytes: 0 };

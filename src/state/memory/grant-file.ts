@@ -10,10 +10,9 @@ import { parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { GrantIndex } from './grant-index.ts';
 
-/** The file is rewritten when it has more lines than this number plus twice the number of grants. */
+/** The file is rewritten when it has this number of lines more than twice the number of grants. */
 const spareLines = 1000;
 
-/** Number of grants in one write when the file is rewritten. */
 const grantsPerChunk = 1000;
 
 const chunkBytes = 1024 * 1024;
@@ -21,9 +20,8 @@ const chunkBytes = 1024 * 1024;
 export const grantFileName = 'tokens-and-links.ndjson';
 
 /**
- * Stores the grants (tokens and shared links) of a data folder in `tokens-and-links.ndjson`. Each line is a complete grant, or the ID of a
- * grant and its changes. A request is answered only after its line is on disk. A line that a crash has cut short therefore belongs to a
- * request that got no answer.
+ * Stores grants (tokens and shared links) in `tokens-and-links.ndjson`. Each line is a grant, or its ID with changes. A request is answered
+ * only after its line is on disk, so a torn line belongs to an unanswered request.
  */
 export class GrantFile {
   readonly #path: string;
@@ -35,11 +33,11 @@ export class GrantFile {
   #fd: number;
   #sizeBytes = 0;
   #lines = 0;
-  /** Whether a write or sync has failed. The content of the file is then uncertain, so the next flush rewrites it. */
+  /** Whether a write or sync has failed. The next flush then rewrites the file. */
   #isDoubtful = false;
 
   /**
-   * Reads the file into the index. Lines that cannot be read are logged and skipped.
+   * Reads the file into the index. Unreadable lines are logged and skipped.
    *
    * @throws system errors of opening and reading the file
    */
@@ -54,7 +52,7 @@ export class GrantFile {
   }
 
   /**
-   * Writes grants or changes. They are on disk when the promise resolves.
+   * Writes grants or changes durably.
    *
    * @throws ServiceError `storage-full` or `internal`
    */
@@ -82,7 +80,7 @@ export class GrantFile {
     for (const grant of this.#index.all()) if (isForgettable(grant, nowMs)) this.#index.remove(grant);
   }
 
-  // After a failure, the lines of this flush are dropped, because their requests fail.
+  // After a failure, the lines are dropped, because their requests fail.
   async #flush(): Promise<void> {
     const lines = this.#pending;
     this.#pending = [];
@@ -101,7 +99,7 @@ export class GrantFile {
     this.#lines += lines.length;
   }
 
-  // Rewrites the file from the index. Lines of the current flush, and lines that arrive meanwhile, are appended to the new file afterwards.
+  // Lines of the current flush and later ones are appended to the new file afterwards.
   async #writeAnew(): Promise<void> {
     const path = `${this.#path}.new`;
     const fd = openSync(path, 'w', 0o600);
@@ -128,7 +126,7 @@ export class GrantFile {
       try {
         unlinkSync(path);
       } catch {
-        // A leftover file is never read, and the next rewrite replaces it.
+        // The next rewrite replaces a leftover file.
       }
       throw error;
     }
@@ -143,9 +141,9 @@ export class GrantFile {
 }
 
 /**
- * Reads a file of grants into an index, and changes nothing on disk. Lines that cannot be read are logged and skipped.
+ * Reads a file of grants into an index. Unreadable lines are logged and skipped.
  *
- * @returns total size and number of the complete lines; `isTorn` says whether they are followed by a line that a crash has cut short
+ * @returns size and number of complete lines; `isTorn` if a torn line follows
  * @throws system errors of opening and reading the file
  */
 export function readGrants(path: string, index: GrantIndex, log: Log): { sizeBytes: number; lines: number; isTorn: boolean } {
@@ -174,10 +172,10 @@ function readLine(line: string, number: number, { path, index, log }: { path: st
   try {
     const value = parseJson(line) as Grant | GrantChange;
     if ('hash' in value) index.put(parseGrant(value));
-    // A change of a grant that was removed has no effect.
+    // The grant may have been removed.
     else index.change(value);
   } catch (error) {
-    // The error is not logged, because its message may quote the line, which may contain a hash and names.
+    // The error's message may quote the line, with its hash and names.
     const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
     log.error('a line of the tokens and links cannot be read and is skipped', { path, line: number, reason });
   }

@@ -8,15 +8,13 @@ import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../../webhooks/records/delivery-log.ts';
 import { readWaiting, type WaitingRetry } from '../../webhooks/retries.ts';
 
-/** Describes who paused a handler, and when. */
 interface Pause {
   /** ISO 8601, UTC. */
   since: string;
-  /** Name of the operator. */
   by: string;
 }
 
-/** The paused handlers. They are saved in a file beside the positions, so that a pause survives a restart. */
+/** The paused handlers, in a file, so that a pause survives a restart. */
 export class Pauses {
   readonly #path: string;
   readonly #log: Log;
@@ -33,7 +31,7 @@ export class Pauses {
     return this.#paused.get(handler);
   }
 
-  /** Pauses a handler immediately. The pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Pauses a handler, durably when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async add(handler: string, pause: Pause): Promise<void> {
     this.#paused.set(handler, pause);
     await this.#save().catch((error) => {
@@ -42,7 +40,7 @@ export class Pauses {
     });
   }
 
-  /** Ends a pause immediately. The change is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Ends a pause, durably when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async remove(handler: string): Promise<void> {
     const pause = this.#paused.get(handler);
     if (!pause) return;
@@ -53,7 +51,7 @@ export class Pauses {
     });
   }
 
-  /** Removes handlers that left the configuration. Never throws. */
+  /** Forgets handlers that left the configuration. Never throws. */
   async keepOnly(handlers: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#paused.keys()].filter((uuid) => !handlers.has(uuid));
     if (gone.length === 0) return;
@@ -78,7 +76,7 @@ export class Pauses {
   }
 }
 
-/** Reads the pauses from disk, at startup or while a service is running. */
+/** Reads the pauses from disk. */
 export function readPauses(folder: string, onDamage: (reason: string) => void): Map<string, Pause> {
   const { handlers } = readStateFile(pausesPath(folder), onDamage);
   return new Map(Object.entries(isObject(handlers) ? handlers : {}) as [string, Pause][]);
@@ -89,9 +87,8 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * Keeps the position of each handler in the journal, and saves the positions in a file at intervals. Deliveries after the last save are
- * found in the record of deliveries, to which each delivery is written. Therefore the file also contains the position at which that record
- * ended when the file was saved.
+ * Keeps the position of each handler, and saves them at intervals. The file also has the end of the delivery records, in which later
+ * deliveries are found.
  */
 export class HandlerPositions {
   readonly #path: string;
@@ -106,7 +103,7 @@ export class HandlerPositions {
     this.#log = log;
   }
 
-  /** Reads the positions that the previous process saved. */
+  /** Reads the saved positions. */
   static async open(folder: string, log: Log): Promise<HandlerPositions> {
     makeFolders(folder, { mode: 0o700 });
     const positions = new HandlerPositions(folder, log);
@@ -128,7 +125,6 @@ export class HandlerPositions {
     else this.#waiting.delete(uuid);
   }
 
-  /** Returns the deliveries of a handler that wait for a retry. */
   waiting(uuid: string): readonly WaitingRetry[] {
     return this.#waiting.get(uuid) ?? [];
   }
@@ -137,12 +133,11 @@ export class HandlerPositions {
     return this.#positions.keys();
   }
 
-  /** Returns the oldest position of these handlers. */
   oldest(uuids: readonly string[]): LogPosition | undefined {
     return uuids.flatMap((uuid) => this.#positions.get(uuid) ?? []).sort(comparePositions)[0];
   }
 
-  /** Removes handlers that left the configuration. */
+  /** Forgets handlers that left the configuration. */
   keepOnly(uuids: ReadonlySet<string>): void {
     for (const uuid of [...this.#positions.keys()]) if (!uuids.has(uuid)) this.#forget(uuid);
   }
@@ -152,7 +147,7 @@ export class HandlerPositions {
     this.#waiting.delete(uuid);
   }
 
-  /** Writes the file if its content changed. Never throws, because lost progress only means that events are delivered again. */
+  /** Writes the file if it changed. Never throws: after a loss, events are only delivered again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
     const waiting = this.#waiting.size > 0 ? { waiting: Object.fromEntries(this.#waiting) } : {};
@@ -172,7 +167,7 @@ export class HandlerPositions {
   }
 }
 
-/** Reads the positions from disk, at startup or while a service is running. */
+/** Reads the positions from disk. */
 export async function readPositions(folder: string, onBadLine: (reason: string) => void): Promise<Map<string, LogPosition>> {
   const { deliveries, handlers } = readStateFile(positionsPath(folder), onBadLine);
   const positions = new Map<string, LogPosition>();
@@ -192,7 +187,7 @@ function positionsPath(folder: string): string {
   return join(folder, 'positions.json');
 }
 
-/** Reads the members of a state file. Returns no members if the file does not exist or is damaged. */
+/** Reads a state file. A missing or damaged file has no members. */
 export function readStateFile(path: string, onDamage: (reason: string) => void): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));

@@ -9,10 +9,8 @@ import {
 } from '../../webhooks/records/delivery-record.ts';
 import { formatStreamId, idBefore, parseStreamId, positionAfter, type StreamEntry, streamField } from './journal/reader.ts';
 
-/** Number of records in one page. */
 const pageRecords = 500;
 
-/** Returns the name of the stream of delivery records. */
 export function recordStream(link: Pick<RedisLink, 'key'>, kind: RecordKind): string {
   return link.key(kind);
 }
@@ -59,7 +57,7 @@ async function* newestInStream(
 ): AsyncGenerator<SearchStep> {
   const stream = recordStream(link, kind);
   let end = before ? idBefore(before) : '+';
-  // An entry is added after its record is created, so the time in its ID is never before the time of the record.
+  // The time in an entry's ID is never before that of its record.
   const oldest = String(Math.max(Math.floor(sinceMs ?? 0), 0));
   if (before) yield { position: before, readBytes: 0 };
   for (;;) {
@@ -79,7 +77,7 @@ async function* newestInStream(
   }
 }
 
-/** Creates a log for records of manual deliveries. @param oldestMs Unix time in milliseconds; older records are removed */
+/** Creates a log for manual deliveries. @param oldestMs Unix time in milliseconds; older records are removed */
 export function redisReplayLog(link: RedisLink, oldestMs: number): { append(record: DeliveryRecord): void; close(): Promise<void> } {
   const running = new Set<Promise<unknown>>();
   return {
@@ -89,7 +87,7 @@ export function redisReplayLog(link: RedisLink, oldestMs: number): { append(reco
         ...['*', 'record', JSON.stringify(record)],
       ]);
       running.add(added);
-      // A failed promise stays in `running`, so that `close` throws its error.
+      // A failed promise stays, so that `close` throws its error.
       added.then(
         () => running.delete(added),
         () => {},

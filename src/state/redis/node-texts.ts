@@ -1,12 +1,11 @@
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
-/** If a node stops without removing its report, the report is kept for this time in milliseconds. */
+/** A report of a stopped node is kept for this time in milliseconds. */
 const reportsKeptMs = 600_000;
 
 const maxReports = 100;
 
-/** Maximum number of messages that wait for one reader. */
 const maxWaiting = 100;
 
 /**
@@ -60,8 +59,8 @@ local message = redis.call('LPOP', KEYS[1])
 return message and #message > tonumber(ARGV[1]) and '' or message`);
 
 /**
- * Transfers messages between nodes: one report of each node, and a queue for each reader. While Redis is unreachable, all methods throw
- * ServiceError `unavailable`.
+ * Transfers messages between nodes: a report of each node, and a queue for each reader. Without Redis, all methods throw ServiceError
+ * `unavailable`.
  */
 export class RedisNodeTexts {
   readonly #link: RedisLink;
@@ -72,7 +71,7 @@ export class RedisNodeTexts {
     this.#reports = [link.key('node-reports'), link.key('node-times')];
   }
 
-  /** The reason why Redis is unreachable; empty if it can be used. */
+  /** Why Redis is unreachable; empty if it can be used. */
   get silence(): string {
     const check = this.#link.check();
     return check === true ? '' : check;

@@ -72,7 +72,7 @@ export interface SftpConnection {
   end(): void;
 }
 
-/** What handlers of type `forward` need to open files and reach SFTP servers. */
+/** The functions by which handlers of type `forward` open files and reach SFTP servers. */
 export interface ForwardMeans {
   /**
    * Opens the file of an event.

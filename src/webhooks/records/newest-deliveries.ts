@@ -8,10 +8,9 @@ import {
   type SearchStep,
 } from './delivery-record.ts';
 
-/** Maximum number of bytes of records that are read for one page. The next page continues where the reading stopped. */
+/** Maximum number of bytes that are read for one page. The next page continues there. */
 const maxBytesPerPage = 16 * 1024 * 1024;
 
-/** A filter for deliveries. Without any member, all deliveries pass. */
 export interface DeliveryFilter {
   handlers?: readonly string[] | undefined;
   outcomes?: readonly DeliveryOutcome[] | undefined;
@@ -19,13 +18,11 @@ export interface DeliveryFilter {
   /** Unix time in milliseconds. */
   sinceMs?: number | undefined;
   untilMs?: number | undefined;
-  /** UUID of an event. */
   eventUuid?: string | undefined;
-  /** Event ID as a string, for example the number of `fileUploaded`. */
+  /** Event ID as a string. */
   eventId?: string | undefined;
 }
 
-/** A delivery and its ID. */
 export interface NamedDelivery {
   id: string;
   kind: RecordKind;
@@ -41,7 +38,7 @@ export interface DeliveryPage {
 
 const letters = { deliveries: 'd', replays: 'r' } as const;
 
-/** Finds the automatic and manual deliveries that pass a filter, newest first. @returns undefined for a malformed cursor */
+/** Finds automatic and manual deliveries, newest first. @returns undefined for a malformed cursor */
 export async function newestDeliveries(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -67,7 +64,7 @@ export async function newestDeliveries(
   }
 }
 
-/** Finds a delivery by its ID. @returns undefined if it does not exist, or if its record was removed */
+/** Finds a delivery by its ID. @returns undefined if it does not exist (any more) */
 export async function findDelivery(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
   const place = parseDeliveryId(id);
   const record = place && (await records.at(place.kind, place.position));
@@ -79,7 +76,7 @@ class Row {
   readonly kind: RecordKind;
   readonly #steps: AsyncGenerator<SearchStep>;
   readonly #filter: DeliveryFilter;
-  /** The next record that passes the filter; undefined until it is found. */
+  /** The next record that passes the filter. */
   head: { record: DeliveryRecord; position: LogPosition } | undefined;
   #position: LogPosition | undefined;
   #isDone = false;
@@ -91,17 +88,16 @@ class Row {
     this.#steps = records.newestFirst(kind, { before, sinceMs: filter.sinceMs, needles: filterNeedles(filter) });
   }
 
-  /** Whether `head` is known, or the search has reached the end. */
   get isReady(): boolean {
     return this.#isDone || this.head !== undefined;
   }
 
-  /** The records from this position on have been returned or filtered out. */
+  /** Records from here on have been returned or filtered out. */
   get position(): LogPosition | undefined {
     return this.#isDone ? { segment: 0, offset: 0 } : this.#position;
   }
 
-  /** Searches one step further back. @returns the number of bytes that were read */
+  /** Searches one step further back. @returns the number of read bytes */
   async step(): Promise<number> {
     const { value, done } = await this.#steps.next();
     if (done) {
@@ -125,7 +121,7 @@ class Row {
   }
 }
 
-/** Returns texts that the JSON of every matching record contains. */
+/** Returns texts in the JSON of every matching record. */
 function filterNeedles({ handlers, outcomes, eventUuid, eventId }: DeliveryFilter): string[] {
   const needle = (name: string, values: readonly string[] | undefined) =>
     values?.length === 1 ? [`"${name}":${JSON.stringify(values[0])}`] : [];
@@ -146,7 +142,7 @@ function passes(record: DeliveryRecord, { handlers, outcomes, sinceMs, untilMs, 
   return !(sinceMs !== undefined && atMs < sinceMs) && !(untilMs !== undefined && atMs >= untilMs);
 }
 
-/** Returns the ID of the delivery whose record begins at a position. */
+/** Returns the ID of the delivery at a position. */
 export function formatDeliveryId(kind: RecordKind, { segment, offset }: LogPosition): string {
   return `${letters[kind]}${segment}-${offset}`;
 }

@@ -19,7 +19,7 @@ import type { ReplaySelection } from './selected-events.ts';
 import { comparedText, describeRequest } from './shown-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Compares recorded requests with the requests that the current configuration makes for the same events. */
+/** Compares recorded requests with those of the current configuration. */
 export async function* comparedRequests(
   journal: ReplayedJournal,
   handlers: readonly WebhookHandler[],
@@ -43,12 +43,10 @@ export async function* comparedRequests(
   }
 }
 
-/** Returns the ID and UUID of each event, for results. */
 export function nameEvents(events: readonly SentEvent[]): { id: string; uuid: string }[] {
   return events.map(({ event: { id, uuid } }) => ({ id, uuid }));
 }
 
-/** Describes how the request of the current configuration differs from a recorded request. */
 function findDifferences(
   { record, events, rendered }: RecordedRequest,
   handler: WebhookHandler,
@@ -65,19 +63,17 @@ function findDifferences(
   return [...differences, ...lineDiff(comparedText(record.method, then), comparedText(method, now))];
 }
 
-/** Maximum number of characters of a body that are shown. */
 const shownBodyCharacters = 32 * 1024;
 
-/** A request that a replay would send. */
 export interface PlannedRequest {
   handler: WebhookHandler;
   events: readonly SentEvent[];
 }
 
 /**
- * Yields the requests that would be sent, and how each differs from the newest delivery with the same first event. Nothing is sent.
+ * Yields the requests that would be sent, and their differences from the newest delivery with the same first event.
  *
- * @param groups account group of each event, by the UUID of the event
+ * @param groups account group by event UUID
  * @param nowMs time for the signatures, Unix time in milliseconds
  */
 export async function* dryResults(

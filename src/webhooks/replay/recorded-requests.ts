@@ -12,13 +12,12 @@ import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Receives reports of lines, records and requests that cannot be sent again. */
 export interface BadLineReport {
-  /** Called for a malformed line or record. May throw an error to end the run. */
+  /** May throw an error to end the run. */
   add: OnBadLine;
-  /** Called for a delivery or request that cannot be sent again for another reason, usually because it is no longer kept. */
+  /** Called for a delivery or request that cannot be sent again for another reason. */
   missing: OnBadLine;
 }
 
-/** A request that was sent earlier. */
 export interface RecordedRequest {
   record: DeliveryRecord;
   events: SentEvent[];
@@ -26,11 +25,11 @@ export interface RecordedRequest {
 }
 
 /**
- * Yields the recorded requests of some events, with their original bytes, in the order of the records. If several requests have the same
- * handler and first event, only the newest is yielded.
+ * Yields the recorded requests of some events, with their original bytes. Of requests with the same handler and first event, only the
+ * newest is yielded.
  *
- * @param isWanted whether a record is wanted; called with the handler and the UUID of each event
- * @param bad called for malformed records, and for records whose events or body are no longer kept
+ * @param isWanted called with the handler and the UUID of each event
+ * @param bad called for malformed records, and for those whose events or body are no longer kept
  */
 export async function* recordedRequests(
   journal: ReplayedJournal,
@@ -39,7 +38,7 @@ export async function* recordedRequests(
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
   for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
-    // Events that were replayed from a file are not in the journal, so their requests cannot be restored.
+    // Events that were replayed from a file are not in the journal.
     const isOfJournal = record.events.every(({ position }) => position !== undefined);
     if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(requestKey(record), place);
   }
@@ -66,12 +65,12 @@ async function* records(
       yield { record, place: `${kind} ${formatPosition(position)}` };
 }
 
-/** Returns a key that is the same for all requests with the same handler and first event. */
+/** Returns the same key for all requests with the same handler and first event. */
 export function requestKey({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
 
-/** Reads single lines of the journal. Keeps the last block, because the next line is usually in it. Must be closed. */
+/** Reads single lines of the journal. Keeps the last block, because it usually has the next line. Must be closed. */
 export class JournalLines {
   readonly #reader: EventReader;
   readonly #block = new Map<number, Buffer>();
@@ -96,7 +95,7 @@ export class JournalLines {
   }
 }
 
-/** Reads the events of a record from the journal. @returns undefined if one of them is not in the journal */
+/** Reads the events of a record. @returns undefined if one is not in the journal */
 export async function readRecordedEvents(record: Pick<DeliveryRecord, 'events'>, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
@@ -109,15 +108,14 @@ export async function readRecordedEvents(record: Pick<DeliveryRecord, 'events'>,
   return events;
 }
 
-/** Returns a request with its secrets masked. */
 export function maskSecrets(rendered: RenderedPayload, events: readonly OutgoingEvent[]): RenderedPayload {
   return renderMasked(rendered, events);
 }
 
 /**
- * Inserts the secrets of the current configuration into a recorded request, because records contain no secrets.
+ * Inserts the current secrets into a recorded request, because records contain none.
  *
- * @param today request that the current configuration makes for the same events
+ * @param today request of the current configuration for the same events
  * @returns undefined if the secrets cannot be inserted
  */
 export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): RenderedPayload | undefined {
@@ -135,12 +133,12 @@ export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): 
   return { ...rendered, body: Buffer.concat([head, Buffer.from(JSON.stringify(tail).slice(recorded.before.length))]) };
 }
 
-/** Returns the parameters of a query as members. Lists and objects are parsed as JSON. */
+/** Lists and objects are parsed as JSON. */
 function parseQuery(query: RenderedPayload['query']): Record<string, unknown> {
   return Object.fromEntries(query.map(([name, value]) => [name, /^[[{]/.test(value) && isJson(value) ? JSON.parse(value) : value]));
 }
 
-/** Replaces each masked member by the secret with the same name. @returns undefined if a secret is missing */
+/** @returns undefined if a secret is missing */
 function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknown {
   if (isSecret && value === mask) return secrets;
   if (Array.isArray(value)) {
@@ -156,7 +154,7 @@ function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknow
   return members.some(([, member]) => member === undefined) ? undefined : Object.fromEntries(members);
 }
 
-/** Restores the request of a record, with its secrets masked. @returns undefined if the body was too long to be recorded */
+/** Restores a recorded request, with masked secrets. @returns undefined if the body was too long to be recorded */
 export function renderRecord({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
   return body && renderMasked({ contentType: content_type, recorded: body }, events);
 }

@@ -11,21 +11,21 @@ import { chosenHandlers, type ReplayDependencies, replayHandler } from './replay
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Maximum size of the results of one job, in characters. Successes may use only half of it. */
+/** Maximum size of a job's results, in characters. Successes may use only half of it. */
 const maxCharacters = 2 * 1024 * 1024;
 
-/** Collects the results of a job as lines of JSON, up to a limit. The delivery records have all results. */
+/** Collects the results of a job, up to a limit. The delivery records have all of them. */
 class ReplayResults {
   readonly #lines: string[] = [];
   #characters = 0;
-  /** Number of lines that were left out because of the limit. */
+  /** Number of lines beyond the limit. */
   leftOut = 0;
 
   get isFull(): boolean {
     return this.#characters >= maxCharacters;
   }
 
-  /** @param isGood whether the result is a success; successes are left out earlier than failures */
+  /** @param isGood successes are left out earlier than failures */
   add(result: ReplayResult, isGood = false): void {
     const line = JSON.stringify(result);
     if (this.#characters + line.length > (isGood ? maxCharacters / 2 : maxCharacters)) {
@@ -36,16 +36,12 @@ class ReplayResults {
     this.#characters += line.length;
   }
 
-  /** The results as NDJSON. */
   get text(): string {
     return this.#lines.map((line) => `${line}\n`).join('');
   }
 }
 
-/**
- * Yields the events of deliveries. For each handler, an event is yielded only once, even if several deliveries contain it. The current
- * filters are ignored. @param ids IDs of deliveries
- */
+/** Yields the events of deliveries, once for each handler. The current filters are ignored. */
 async function* deliveredEvents(
   journal: ReplayedJournal,
   ids: readonly string[],
@@ -77,22 +73,21 @@ async function* deliveredEvents(
   }
 }
 
-/** A request to send events again. They go to the URLs of the configured handlers. */
 export interface ReplayRequest {
-  /** IDs of deliveries whose events are sent to their handlers again. If the list is empty, `selection` applies. */
+  /** IDs of deliveries whose events are sent again. If empty, `selection` applies. */
   deliveries: readonly string[];
   selection: ReplaySelection;
-  /** UUIDs of handlers; empty for all enabled handlers. */
+  /** Empty for all enabled handlers. */
   handlers: readonly string[];
   isDryRun: boolean;
-  /** Whether a dry run only counts. It has no results, and consoles do not list it. */
+  /** Whether a dry run only counts. Consoles do not list it. */
   countsOnly: boolean;
   /**
-   * If set, events and failures after this Unix time in milliseconds are left out. A client gives the time of an earlier count or dry run,
-   * so that only what was found then is sent.
+   * Events and failures after this Unix time in milliseconds are left out. A client gives the time of a dry run, so that only what was
+   * found then is sent.
    */
   asOfMs?: number | undefined;
-  /** The replay stops after this number of failed requests in a row; 0 for never. */
+  /** Number of failed requests in a row that stops the replay; 0 for never. */
   stopAfterFailures: number;
 }
 
@@ -100,30 +95,29 @@ export interface JobDependencies extends ReplayDependencies {
   journal: ReplayedJournal & { readonly end: LogPosition };
 }
 
-/** The progress of a job. An event counts once for each handler. */
+/** An event counts once for each handler. */
 interface JobProgress {
   state: 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
-  /** Null while the total is unknown. */
   total: number | null;
   done: number;
   delivered: number;
-  /** Number of failed or discarded events. */
+  /** Failed or discarded events. */
   failed: number;
-  /** Number of requests, and number of handlers that get them. */
+  /** Requests, and handlers that get them. */
   requests: number;
   handlers: number;
-  /** The reason why the job failed or was stopped; undefined if neither happened. */
+  /** Why the job failed or was stopped. */
   details: string | undefined;
 }
 
-/** Maximum number of recorded events that are kept in memory to find undelivered ones. They use about 100 MB. */
+/** Maximum number of recorded events in memory. They use about 100 MB. */
 const maxRemembered = 2_000_000;
 
-/** Maximum number of requests and events that a dry run shows. */
+/** Maximum numbers in a dry run. */
 const maxShown = 1000;
 const maxShownEvents = 10_000;
 
-/** A replay that a running service makes, with its progress and results. */
+/** A replay in a running service. */
 export class ReplayJob {
   readonly request: ReplayRequest;
   readonly results = new ReplayResults();
@@ -142,10 +136,9 @@ export class ReplayJob {
   readonly #handlers: WebhookHandler[];
   readonly #selection: ReplaySelection;
   #failedInRow = 0;
-  /** Monotonic time at which the job began to send. */
   #startedMs: number | undefined;
 
-  /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for a handler that cannot be created */
+  /** @throws ServiceError `bad-request` for an unknown handler, `unavailable` if it cannot be created */
   constructor(request: ReplayRequest, dependencies: JobDependencies) {
     const { journal, server, clock, forward } = dependencies;
     this.request = request;
@@ -154,14 +147,14 @@ export class ReplayJob {
     const configured = journal.config?.event_handlers ?? {};
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, { server, clock, forward }));
-    // Only events before the current end of the journal are sent, because later ones include events about the outcomes of this job.
+    // Later events include those about the outcomes of this job.
     const { selection, asOfMs } = request;
     const until = Math.min(selection.until ?? Number.POSITIVE_INFINITY, asOfMs ?? Number.POSITIVE_INFINITY);
     const history = { sinceMs: selection.since, asOfMs, maxEvents: maxRemembered };
     this.#selection = { ...selection, ...(Number.isFinite(until) && { until }), end: journal.end, history };
   }
 
-  /** Estimates the remaining time in seconds from the rate so far; null while it is unknown. */
+  /** Estimates the remaining time from the rate so far; null while it is unknown. */
   get secondsLeft(): number | null {
     const { state, total, done } = this.progress;
     if (state !== 'running' || total === null || done === 0 || this.#startedMs === undefined) return null;
@@ -169,13 +162,12 @@ export class ReplayJob {
     return Math.round(((elapsedMs / done) * (total - done)) / 1000);
   }
 
-  /** Aborts the running requests, and ends the job. */
   cancel(): void {
     this.#cancelled.abort();
     if (this.progress.state === 'waiting') this.progress.state = 'cancelled';
   }
 
-  /** Runs the job. Never throws, because an error is part of the job's outcome. */
+  /** Runs the job. Never throws. */
   async run(): Promise<void> {
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
@@ -266,7 +258,7 @@ export class ReplayJob {
           planned.push(request);
           open.set(handler.uuid, request);
         }
-        // The line is copied, because it is a view that would keep a larger block in memory.
+        // A view would keep a larger block in memory.
         request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
       }
     }
@@ -279,7 +271,6 @@ export class ReplayJob {
     }
   }
 
-  /** @param events number of events for each handler */
   #countRequests(events: ReadonlyMap<WebhookHandler, number>): void {
     const all = [...events];
     this.progress.total = all.reduce((total, [, count]) => total + count, 0);
@@ -291,10 +282,9 @@ export class ReplayJob {
 const maxRunning = 2;
 const maxWaiting = 20;
 
-/** Maximum number of ended jobs that are kept in memory. Jobs that only counted are kept apart, so that they displace no other jobs. */
+/** Maximum number of ended jobs in memory. Jobs that only counted have their own limit. */
 const maxEnded = 20;
 
-/** A job with its ID, time and operator. */
 export interface ListedJob {
   id: string;
   /** ISO 8601, UTC. */
@@ -311,12 +301,11 @@ export class ReplayJobs {
   #isStopping = false;
 
   /**
-   * Starts a replay, or queues it.
+   * Starts or queues a replay.
    *
    * @param by name of the operator
    * @returns the ID of the job
-   * @throws ServiceError `too-many-requests` if too many jobs wait, `unavailable` while the service stops, and the errors of the
-   *   constructor of `ReplayJob`
+   * @throws ServiceError `too-many-requests` if too many jobs wait, `unavailable` while the service stops, and the errors of `ReplayJob`
    */
   start(request: ReplayRequest, by: string, dependencies: JobDependencies): string {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The service stops.');
@@ -329,12 +318,12 @@ export class ReplayJobs {
     return id;
   }
 
-  /** Returns the jobs, newest first. */
+  /** Newest first. */
   list(): ListedJob[] {
     return [...this.#jobs.values()].reverse();
   }
 
-  /** @returns undefined if the job is unknown or no longer in memory */
+  /** @returns undefined if the job is no longer in memory */
   find(id: string): ListedJob | undefined {
     return this.#jobs.get(id);
   }

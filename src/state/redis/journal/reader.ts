@@ -17,19 +17,18 @@ import { selectionNeedles } from '../../../events/journal/search/selection-keys.
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 
-/** Maximum number of events in one block. */
 const blockEvents = 256;
 
-/** An entry of a stream. It has an ID, and a list in which field names and values alternate. */
+/** An ID, and a list of alternating field names and values. */
 export type StreamEntry = [string, string[]];
 
-/** Parses an ID, which consists of milliseconds and a sequence number. */
+/** Parses an ID of milliseconds and a sequence number. */
 export function parseStreamId(id: string): LogPosition {
   const [segment = '0', offset = '0'] = id.split('-');
   return { segment: Number(segment), offset: Number(offset) };
 }
 
-/** Returns the position from which to read events since a time (Unix time in milliseconds); undefined for all events. */
+/** Returns the position of events since a Unix time in milliseconds; undefined for all events. */
 export function streamSince(sinceMs: number): LogPosition;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined {
@@ -45,13 +44,13 @@ export function positionAfter({ segment, offset }: LogPosition): LogPosition {
   return { segment, offset: offset + 1 };
 }
 
-/** Returns the largest ID before a position. A consumer group that has read up to this ID continues at the position. */
+/** Returns the largest ID before a position, at which a consumer group continues. */
 export function idBefore({ segment, offset }: LogPosition): string {
   if (offset > 0) return `${segment}-${offset - 1}`;
   return segment > 0 ? `${segment - 1}-18446744073709551615` : '0-0';
 }
 
-/** Returns the position after the last ID that a consumer group has read. */
+/** Returns the position after the last ID of a consumer group. */
 export function positionAfterId(id: string): LogPosition {
   const [segment = '0', sequence = '0'] = id.split('-');
   if (id === '0-0') return { segment: 0, offset: 0 };
@@ -64,9 +63,9 @@ export function streamField([, fields]: StreamEntry, name: string): string | und
 }
 
 /**
- * Reads from the journal's stream all events that may match a selection, newest first.
+ * Reads events that may match a selection, newest first.
  *
- * @param before position to read backwards from; the end of the stream by default
+ * @param before position to read backwards from; by default the end of the stream
  * @throws ServiceError `unavailable`
  */
 export async function* newestInStream(
@@ -76,7 +75,7 @@ export async function* newestInStream(
   before?: LogPosition,
 ): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
-  // The time of an event is never after the time in the ID of its entry, because the entry is added later.
+  // An entry is added after the time of its event.
   const oldest = selection.since === undefined ? '-' : formatStreamId(streamSince(selection.since));
   for (let end = before ? idBefore(before) : '+'; ; ) {
     const entries = (await caller.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(blockEvents)])) as StreamEntry[];
@@ -102,7 +101,7 @@ async function entriesFrom(caller: Pick<RedisCaller, 'call'>, stream: string, fr
   return (await caller.call(['XRANGE', stream, formatStreamId(from), '+', 'COUNT', String(blockEvents)])) as StreamEntry[];
 }
 
-/** Reads the events of the journal's stream as unparsed text. */
+/** Reads events as unparsed text. */
 export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: string): RawReader {
   return {
     async next(from) {
@@ -119,7 +118,6 @@ export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: strin
   };
 }
 
-/** @param from position where reading began */
 export function makeRawBlock(events: RawEvent[], from: LogPosition): RawBlock {
   return {
     count: events.length,
@@ -131,7 +129,6 @@ export function makeRawBlock(events: RawEvent[], from: LogPosition): RawBlock {
   };
 }
 
-/** Reads parsed events from the journal's stream. */
 export class StreamReader implements EventReader {
   readonly #caller: Pick<RedisCaller, 'call'>;
   readonly #stream: string;
