@@ -80,10 +80,17 @@ browserTest('search results are shown as they arrive; leaving the results ends t
   await page.getByRole('link', { name: '2.txt' }).waitFor();
   assert.equal(await page.getByRole('link', { name: '2.txt' }).getAttribute('href'), '/home/a%20b/?preview=2.txt');
   assert.equal(await page.getByText('were found').count(), 0, 'the search continues');
+  await give(line('10.txt') + line('1000.txt') + line('9.txt'));
   await give('{"truncated":true}\n');
   await page.evaluate('endFeed()');
-  await page.getByText('2 items were found.').waitFor();
-  await page.getByText('there may be more').waitFor();
+  await page.getByText('5 items were found.').waitFor();
+  await until('the results are in natural order', async () => {
+    const shown = (await page.locator('.found tbody a[href*=preview]').allTextContents()).filter((text) => text.endsWith('.txt'));
+    return shown.join() === '1.txt,2.txt,9.txt,10.txt,1000.txt';
+  });
+  const notice = await page.getByText('there may be more').boundingBox();
+  const table = await page.locator('.found').boundingBox();
+  assert.ok(notice && table && notice.y < table.y, 'the notice about the limit stands above the results');
   await search();
   await page.locator('.crumbs').getByRole('link', { name: 'Files' }).click();
   await page.locator('#list').waitFor();

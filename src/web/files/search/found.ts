@@ -63,13 +63,21 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   const wanted = table.dataset.text ?? '';
   const isPending = table.dataset.pending !== undefined;
   let results = [...(table.tBodies[0]?.rows ?? [])].map(adopted);
-  let compare: Compare = () => 0;
+  // Folders stay in the order of the search; the results in one folder are in natural order.
+  const folders = new Map<string, number>();
+  const asSearched: Compare = (a, b) => (folders.get(a.folder) ?? 0) - (folders.get(b.folder) ?? 0) || naturally(a.name, b.name);
+  let compare = asSearched;
   let focusOn: string | undefined;
-  const show = () =>
+  const show = () => {
+    for (const row of results) {
+      const { folder } = rowMember(row);
+      if (!folders.has(folder)) folders.set(folder, folders.size);
+    }
     replaceRows(
       results.toSorted((a, b) => compare(rowMember(a), rowMember(b))),
       focusOn,
     );
+  };
   table.tBodies[0]?.replaceChildren();
   table.id = 'list';
   if (isPending) table.after(make('div', { id: 'count' }));
@@ -196,6 +204,7 @@ function finishCells(row: Row, wanted: string): void {
 /** Screen readers announce the number of results, which means that the search has ended. */
 function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
   while (table.nextElementSibling?.id !== 'actions') table.nextElementSibling?.remove();
+  document.getElementById('truncated')?.remove();
   const end = make('div', { id: 'count', role: 'status' });
   table.after(end);
   table.hidden = count === 0;
@@ -207,7 +216,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
     const hint = foundText(isTop ? 'nothingFoundAtTop' : 'nothingFoundHint');
     end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', hint)));
   }
-  if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
+  if (isTruncated) (count > 0 ? table : end).before(make('p.notice', { id: 'truncated', role: 'status' }, foundText('searchTruncated')));
 }
 
 /** Pressing the header of a column sorts by it; pressing it again reverses the order. */
