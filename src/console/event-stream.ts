@@ -109,6 +109,7 @@ interface Listening {
 
 type LongReply = Pick<EventStream, 'reader' | 'end'>;
 
+/** The open streams and downloads of a console. */
 export class EventStreams {
   readonly #clock: Clock;
   readonly #listening: Listening;

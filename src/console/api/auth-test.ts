@@ -35,8 +35,8 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
 /**
- * Answers `POST /api/auth-test`: asks the authentication methods whether they accept the credentials. The credentials are not stored: event
- * `administratorAction` has only the name of the account.
+ * Answers `POST /api/auth-test`: asks the authentication methods whether they accept the credentials. Event `administratorAction` has only
+ * the name of the account.
  */
 export async function testLogin(c: ConsoleContext): Promise<Response> {
   const asked = await readRequest(c, authTestRequest);

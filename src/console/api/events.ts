@@ -258,10 +258,7 @@ function describeKind(name: string, { id, groups }: EventDefinition): Kind {
   return { id: String(id), name: splitWords(name), groups: [...groups], severity: findSeverity(id, groups), is_routine: routine.has(id) };
 }
 
-/**
- * A failure of the service itself, or of an expectation, is an error. A failed request is only a warning, because its client knows about
- * it.
- */
+/** A failed request is only a warning, because its client knows about it. */
 function findSeverity(id: number, groups: EventDefinition['groups']): Kind['severity'] {
   if (groups.includes('failure'))
     return id === eventIds.internalError || groups.includes('process') || groups.includes('expectation') ? 'error' : 'warning';

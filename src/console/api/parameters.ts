@@ -37,8 +37,8 @@ export function readEventSelection(parameters: Parameters): EventSelection {
 }
 
 /**
- * Reads the parameters of a query, or the members of a JSON body. Unknown names are refused: without a mistyped filter, a request would do
- * more than intended.
+ * Reads the parameters of a query, or the members of a JSON body. Unknown names are refused: if a mistyped filter were ignored, a request
+ * would do more than intended.
  */
 export class Parameters {
   readonly #values: Readonly<Record<string, unknown>>;

@@ -40,8 +40,7 @@ export class Administrators {
   }
 
   /**
-   * Returns the administrator with this name and password. An unknown name takes as much work as a wrong password, so that the time does
-   * not reveal which names exist.
+   * Returns the administrator with this name and password. An unknown name takes as much time as a wrong password.
    *
    * @param turn the address of the client, and whether the same credentials were recently accepted from it
    * @throws ServiceError `unavailable` if too many checks are waiting

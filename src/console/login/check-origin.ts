@@ -13,8 +13,8 @@ export function isReading({ method }: ConsoleExchange): boolean {
 }
 
 /**
- * Refuses requests for a host name that is not the console's: another site could let its own name resolve to the console's address, and
- * read the replies (DNS rebinding). IP addresses are accepted, because they cannot resolve to another address.
+ * Refuses requests for a host name that is not the console's, with which another site could read the replies (DNS rebinding). IP addresses
+ * are accepted, because they cannot resolve to another address.
  *
  * @throws ServiceError `forbidden`
  */

@@ -10,7 +10,7 @@ const { tag, texts } = await loadTexts<TextName>(english, {
   fr: () => import('../texts/console/fr.json', { with: { type: 'json' } }),
 });
 
-/** With its blanks, in French also before it. */
+/** A colon and the blank after it; in French, a blank also precedes it. */
 export const colon = tag === 'fr' ? '\u00a0: ' : ': ';
 
 /** Returns a text in the language of the page. */

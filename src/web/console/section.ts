@@ -35,6 +35,7 @@ export function outcomeBadge(outcome: string): HTMLElement {
   return badge(translate('outcome', outcome), kinds[outcome]);
 }
 
+/** Where a section is shown. */
 export interface Stage {
   main: HTMLElement;
   route: Route;

@@ -101,6 +101,7 @@ export function growsOlder(place: HTMLElement): boolean {
   return Date.now() - elementTime(place) < (recentDays + 1) * dayMs;
 }
 
+/** Returns the time of an element as Unix time in milliseconds. */
 export function elementTime(place: HTMLElement): number {
   return Number(place.dataset.time) * 1000;
 }

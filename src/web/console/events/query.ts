@@ -27,6 +27,7 @@ export interface Condition {
   value: string;
 }
 
+/** Time ranges that end now, in milliseconds. */
 export const spans = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 } as const;
 
 /** Returns the conditions in the query of a URL, in their order. */

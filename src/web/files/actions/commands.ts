@@ -32,6 +32,7 @@ function nameOf({ name, shownName }: Pick<Placed, 'name' | 'shownName'>): string
   return messageName(shownName ?? name);
 }
 
+/** Shows a message about problems, if there are any. */
 export function noticeProblems(problems: readonly string[]): void {
   if (problems.length > 0) notice(text('error', { reason: firstOf(problems, maxProblems).join('; ') }), 'error');
 }

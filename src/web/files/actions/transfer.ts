@@ -55,6 +55,7 @@ export async function transfer(kind: TransferKind, members: readonly Member[]): 
   await show(kind, outcome, browser.chosen);
 }
 
+/** @param to URL path of the folder */
 export async function moveTo(members: readonly Member[], to: string): Promise<void> {
   const planned = await plan('move', members, to);
   if (!planned) return;

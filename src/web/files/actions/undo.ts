@@ -8,7 +8,7 @@ import { memberPath } from './shared-marks.ts';
 
 /** A move or renaming that can be undone. */
 interface Change {
-  /** As they were before. */
+  /** The members before the change. */
   members: readonly Arrived[];
   /** URL path of their folder now. */
   to: string;

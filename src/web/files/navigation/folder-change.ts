@@ -34,6 +34,7 @@ export function folderChanges(): number {
   return changes;
 }
 
+/** @param startFolder starts the scripts of a folder's page after it is shown */
 export function startFolderChanges(startFolder: () => void): void {
   start = startFolder;
   history.scrollRestoration = 'manual';

@@ -43,7 +43,7 @@ export function may(
 }
 
 /**
- * Returns the rule for uploads whose name is taken. Who may not look into the folder must not learn which names are taken
+ * Returns the rule for uploads whose name is taken. An account that may not look into the folder must not learn which names are taken
  * (docs/spec/files.md).
  */
 export function conflictRule(): 'ask' | 'overwrite' | 'keep-both' {

@@ -83,6 +83,7 @@ export function bringIntoDocument(row: Row): void {
   place(first, Math.min(rows.length, first + columns));
 }
 
+/** Returns the number of tiles in a line; 1 in the list. */
 export function tilesOfLine(): number {
   if (!isMeasured) measure();
   return columns;

@@ -62,6 +62,7 @@ async function fetchLines(page: URL): Promise<string[] | undefined> {
 /** The row of a member. A row that was not sent with the page gets its cells only when they are needed. */
 export type Row = HTMLTableRowElement;
 
+/** The known state of a member, from which changes are detected. */
 export interface Member {
   name: string;
   /** URL path of the folder that contains it. */
@@ -194,6 +195,7 @@ export function focusRow(row: Row): void {
   row.scrollIntoView({ block: 'nearest' });
 }
 
+/** Returns the member's real name, without replaced characters. */
 export function rowName(row: Row): string {
   return rowMember(row).name;
 }
@@ -203,6 +205,7 @@ export function rowKey(row: Row): string {
   return rowMember(row).id ?? memberKey(rowMember(row));
 }
 
+/** Returns the key of a member's row. */
 export function memberKey({ folder, name }: Pick<Member, 'folder' | 'name'>): string {
   return folder + name;
 }
@@ -239,6 +242,7 @@ let changes = 0;
 
 let isStarted = false;
 
+/** Starts with the rows of a new folder, if it has a list. */
 export function startRows(): void {
   changes++;
   isStarted = false;

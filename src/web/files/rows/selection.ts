@@ -108,6 +108,7 @@ export function actionsFor(count: number): MemberAction[] {
 
 let forOne: HTMLButtonElement[] = [];
 
+/** Shows the action bar while rows are selected. */
 export function updateSelection(): void {
   const count = selected.size;
   const bar = document.getElementById('actions');
@@ -176,7 +177,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Moves the end of the selected range from `from` to `to`, and focuses `to`. Otherwise, a new range begins at `from`. */
+/** Moves the end of the selected range from `from` to `to`, and focuses `to`. If no range ends at `from`, a new one begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;

@@ -6,8 +6,8 @@ import { type Upload, uploadPath } from './upload.ts';
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
 
 /**
- * Waits before a retry. The pauses grow, and are random, so that uploads do not return to a recovering service all at once. The browser's
- * `online` event ends the pause.
+ * Waits before a retry. The pauses grow, and are random, so that uploads do not all return at once. The browser's `online` event ends the
+ * pause.
  *
  * @param failures number of failed attempts so far
  */
@@ -68,6 +68,7 @@ export function fileHeaders(upload: Upload): Record<string, string> {
   };
 }
 
+/** Returns the result of a refused request with a file. */
 export function readRefusal(status: number, body: string): Sent {
   if (status === 412) return 'conflict';
   if (status === 401) return 'signed-out';

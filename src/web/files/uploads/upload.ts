@@ -47,6 +47,7 @@ export interface Upload {
   stop: (() => void) | undefined;
 }
 
+/** Creates the upload of a file that was just chosen. */
 export function newUpload(file: File, home: string, folder: string, onConflict: Upload['onConflict']): Upload {
   return {
     file,

@@ -120,6 +120,7 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
+/** A member, as the central directory describes it. */
 export interface ZipMember {
   /** Path with `/` between folders; the path of a folder ends in `/`. */
   name: string;
@@ -139,6 +140,7 @@ export interface ZipMember {
 const signature = 0x02014b50;
 const headBytes = 46;
 
+/** Maximum length of a member's record, which has three variable fields. */
 export const maxRecordBytes = headBytes + 3 * 0xffff;
 
 /**

@@ -24,7 +24,7 @@ import { html, xml } from '@codemirror/legacy-modes/mode/xml';
 import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 import { type StreamParser, StringStream } from '@codemirror/streamparser';
 
-/** Each with CodeMirror's names of tokens. */
+/** Colour classes, each with CodeMirror's names of tokens. */
 const tokensByClass = {
   keyword: 'keyword controlKeyword operatorKeyword modifier',
   string: 'string character regexp inserted',

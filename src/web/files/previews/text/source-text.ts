@@ -8,6 +8,7 @@ import { inSteps } from './steps.ts';
 
 type LineParts = ReturnType<typeof colourLines>;
 
+/** A file or a member of an archive. */
 export interface TextContent {
   name: string;
   sizeBytes: number;
@@ -81,6 +82,7 @@ function partsOf(name: string): LineParts | undefined {
   return language && colourLines(language);
 }
 
+/** Shows a text unchanged. The element is filled step by step. */
 export function program(source: string, name: string, signal: AbortSignal): HTMLElement {
   const element = make('pre');
   // Rejects when another file is shown.
