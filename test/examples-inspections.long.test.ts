@@ -18,14 +18,12 @@ import { temporaryFolder } from './support/temp.ts';
 const user = 'acme:correct horse';
 const python = '/usr/bin/python3';
 
-/** Starts an example as described on its page. */
 async function serve(t: TestContext, cwd: string, env: Record<string, string>): Promise<Client> {
   const checked = await run(t, ['validate', '--online'], { cwd, env });
   assert.equal(checked.code, 0, checked.stderr);
   return new Client((await start(t, ['serve'], { cwd, env }).line(/web listening on (http:\S+)\/\n/))[1] ?? '');
 }
 
-/** Releases the only held upload of a path. */
 async function release(t: TestContext, cwd: string, path: string): Promise<void> {
   const listed = await run(t, ['held', 'list', '--json'], { cwd });
   const items = listed.stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
@@ -100,7 +98,7 @@ test('the quarantine: nobody sees a file until it is released, by a command or b
   assert.deepEqual(await client.names('/home/in/', { user }), ['first', 'second']);
 });
 
-/** Starts Debian's c-icap with its virus scan, which asks a clamd. @returns the URL of the service */
+/** Starts Debian's c-icap with its virus scan on a clamd. @returns the URL of the service */
 async function startIcap(t: TestContext, clamdUrl: string): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();

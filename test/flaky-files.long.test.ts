@@ -8,7 +8,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** Declares a test that fails if its mark does not exist yet: the first time, but not in a second run. */
+/** Declares a test that fails only in the first run, when its mark does not exist. */
 const helper = `
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -28,10 +28,10 @@ test('a test file that fails among others and passes alone is printed as flaky; 
   for (const name of ['scripts', 'package.json', 'test/support', 'tsconfig.json'])
     cpSync(join(root, name), join(folder, name), { recursive: true });
   for (const name of ['node_modules', 'src', 'bin']) symlinkSync(join(root, name), join(folder, name));
-  // `dist/svc.mjs` is newer than its sources, so that it is not built.
+  // A newer `dist/svc.mjs` is not built.
   mkdirSync(join(folder, 'dist'));
   writeFileSync(join(folder, 'dist/svc.mjs'), '');
-  // Declared by a helper, like browser tests, so the failure has the path of the helper.
+  // The failure has the path of the helper, as in browser tests.
   writeFileSync(join(folder, 'test/support/dependent.ts'), helper);
   writeFileSync(join(folder, 'test/flaky.test.ts'), "import { dependentTest } from './support/dependent.ts';\ndependentTest();\n");
   writeFileSync(join(folder, 'test/good.test.ts'), "import { test } from 'node:test';\ntest('passes', () => {});\n");

@@ -19,7 +19,6 @@ function callout(url: string, more: Record<string, unknown> = {}, service: Recor
   return { authentications: { remote: { type: 'http', url, ...more }, local: { type: 'application' } }, service };
 }
 
-/** Returns the IDs and details of the authentication events so far. */
 async function outcomes(server: TestServer): Promise<[string, unknown][]> {
   return (await server.events())
     .filter((event) => /^20(021|1(36|37|42|49)|031)$/.test(event.id))

@@ -49,7 +49,6 @@ browserTest('the request of a delivery is copied as a curl command with masked s
   assert.match(command, /^curl -X 'POST' 'http:\/\/127\.0\.0\.1:\d+\/hook'/);
   assert.match(command, /-H 'authorization: (?:Basic )?\*\*\*'/i);
   assert.match(command, /-H 'x-api-key: \*\*\*'/i);
-  // A quotation mark in the body does not end the argument.
   assert.match(command, /--data-raw '.*it'\\''s\.txt.*'$/s);
   assert.equal(command.includes(secret) || command.includes(btoa(`hook:${secret}`)), false);
   await page.route('**/api/deliveries/*', async (route) => {
@@ -82,7 +81,7 @@ browserTest(
     const older = rows.filter({ hasText: 'orders.csv' });
     assert.match(await older.innerText(), /orders\.csv\s+\/in\/\s+alice\s+archive/);
     assert.equal(await older.locator('[title="/in/orders.csv"]').count(), 1);
-    // A period of the filter also limits what *Replay all failed* sends.
+    // The period also limits *Replay all failed*.
     await page.goto(`${console.url}/#deliveries?until=2001-01-01T00:00:00.000Z`);
     await page.getByText('Keine passenden Zustellungen.').waitFor();
     await page.getByRole('button', { name: 'Alle fehlgeschlagenen erneut senden' }).click();

@@ -86,7 +86,6 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
   await page.getByLabel('Select /d').uncheck();
   await bulk.getByRole('button', { name: 'Release 3' }).waitFor();
   await page.getByLabel('Select /c').uncheck();
-  // One of the selected uploads ends before the decision.
   const [gone] = (await console.get('/api/held', asReviewer))
     .json<{ items: { id: string; path: string }[] }>()
     .items.filter(({ path }) => path === '/b');

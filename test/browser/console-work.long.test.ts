@@ -37,7 +37,6 @@ browserTest(
     const nodes = await startNodes(t, temporaryFolder(t), receiver.url, [redis.url, redis.url, redis.url], {
       server: server ?? {},
       web: service ?? {},
-      // Each node has its own console; the operator uses that of the first node.
       services: async (name) => ({ console: await consoleService({ port: name === 'n0' ? port : await freePort() }) }),
       event_handlers,
     });

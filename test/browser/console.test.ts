@@ -75,7 +75,6 @@ browserTest('no section offers a viewer a control that changes something; an ope
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await answerHostile(page);
-  /** Returns the names of all controls in a section. */
   const controls = async (hash: string, heading: string) => {
     await page.goto(`${console.url}/${hash}`);
     await page.getByRole('heading', { level: 1, name: heading }).waitFor();
@@ -215,7 +214,6 @@ browserTest(
     await page.unroute(isRead);
     await page.getByRole('button', { name: 'Search' }).click();
     await second.waitFor({ state: 'detached' });
-    // The test never answers this request.
     await page.route(isRead, (route) => (route.request().method() === 'GET' ? undefined : route.continue()));
     await end();
     await page.locator('#sections').getByText('Overview').click();
@@ -277,7 +275,7 @@ browserTest('charts continue after the clock of the server was set back', async 
   );
   await signIn(page, console.url);
   await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
-  // Error events are counted apart from requests, so there can be more error events than requests.
+  // Error events are counted apart from requests.
   await page.locator('.chart .legend', { hasText: /all 1\/s\s*error events 3\/s/ }).waitFor();
 });
 

@@ -31,7 +31,7 @@ browserTest(
     await dialog.getByText('5 of 9').waitFor();
     await page.keyboard.press('ArrowLeft');
     await dialog.getByText('4 of 9').waitFor();
-    // Once the first frame is loaded, the video element has the size of the frames.
+    // The size of the element is known with its first frame.
     await until('the film can be shown', () => page.evaluate<boolean>("document.querySelector('dialog video')?.readyState >= 2"));
     const box = await dialog.locator('video').boundingBox();
     assert.ok(box);

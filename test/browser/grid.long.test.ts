@@ -97,7 +97,7 @@ browserTest('at most six pictures and films are requested at a time', async (t) 
     await until('the next file is requested', () => held.length > answered);
     assert.ok(asked() - answered <= 6, `${asked()} requested, ${answered} answered`);
     const route = held[answered];
-    // A film is first requested by HEAD. This request is aborted, so that the film is not loaded.
+    // The aborted HEAD prevents the request for the film.
     await (route?.request().method() === 'HEAD' ? route.abort() : route?.continue());
   }
   await page.locator('canvas.thumbnail').nth(5).waitFor({ state: 'attached' });

@@ -192,7 +192,6 @@ browserTest('a selection and a focus set right after a move stay when the new ro
   const isSelected = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  // Hold back the new rows until the selection is made.
   await page.route(`${server.url}/home/`, async (route) => {
     if (route.request().method() === 'GET') await isSelected;
     await route.continue();

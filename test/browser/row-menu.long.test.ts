@@ -12,7 +12,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   const menu = page.getByRole('menu');
   const item = (name: string) => menu.getByRole('menuitem', { name, exact: true });
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  // This action appears after the service has reported that it supports MOVE.
+  // This action appears when the service has reported MOVE.
   await page.locator('#actions button', { hasText: 'Move' }).waitFor({ state: 'attached' });
 
   await page.getByRole('button', { name: 'Actions for c.bin' }).click();
@@ -62,7 +62,6 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 
-  // The menu of a selected row concerns all selected rows.
   for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
   await page.getByRole('link', { name: 'b.bin' }).click({ button: 'right' });
   await menu.waitFor();
@@ -71,7 +70,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Deleted 2 items').waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
-  // Once this row is gone, all rows have been replaced.
+  // When this row is gone, all rows have been replaced.
   await page.getByRole('link', { name: 'b.bin' }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Actions for Folder' }).click();

@@ -22,7 +22,6 @@ browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; i
     await undo.waitFor();
   };
   await move('a.bin', 'b.bin', 'Sub');
-  // A message does not disappear while it is under the pointer.
   await undo.hover();
   await assertAccessible(page, 'a message with Undo');
   await undo.click();

@@ -16,7 +16,6 @@ interface Box {
   height: number;
 }
 
-/** Returns the boxes of the picture and of the stage around it. */
 async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
   return page.evaluate(`(() => {
     const box = (selector) => { const { x, y, width, height } = document.querySelector(selector).getBoundingClientRect(); return { x, y, width, height }; };
@@ -31,7 +30,7 @@ browserTest(
     for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
     writeFileSync(join(server.home, 'between.txt'), 'text');
     const page = await openFolder(t, server);
-    // Thumbnails request the same URLs, so they must be loaded before requests are recorded.
+    // Thumbnails request the same URLs.
     await page.locator('.thumbnail').nth(4).waitFor();
     const asked = new Set<string>();
     page.on('request', (request) => {

@@ -9,7 +9,6 @@ import { run, start } from '../support/child.ts';
 import { freePort } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Starts a server that gives the same answer to every request. */
 async function answering(t: TestContext, status: number, body: string): Promise<{ url: string; paths: string[] }> {
   const paths: string[] = [];
   const server = createServer((incoming, outgoing) => {

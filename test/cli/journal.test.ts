@@ -10,7 +10,6 @@ import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { crm, project } from '../support/webhook-project.ts';
 
-/** Starts a service and uploads some files. */
 async function served(t: TestContext): Promise<{ cwd: string; server: ReturnType<typeof start>; client: Client }> {
   const receiver = await startReceiver(t);
   const cwd = project(t, crm(receiver.url));

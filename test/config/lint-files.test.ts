@@ -8,7 +8,6 @@ import { openssl, selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns severity, code and path of each finding in a configuration in `folder`. */
 function check(folder: string, yaml: string, nowMs?: number): string[] {
   const { findings } = checkSource(parseSource(join(folder, 'svc.config.yaml'), yaml), {}, nowMs === undefined ? {} : { nowMs });
   return findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`);

@@ -9,7 +9,7 @@ import { startInspector } from '../support/inspector.ts';
 import { basicOf } from '../support/secrets.ts';
 import { testConfig } from '../support/server.ts';
 
-/** More than the buffers of a connection hold while its client does not read. */
+/** More than the buffers of a connection. */
 const longBytes = 32 * 1024 * 1024;
 
 async function startWithLongReplies(t: TestContext) {
@@ -22,7 +22,6 @@ async function startWithLongReplies(t: TestContext) {
   const journal = join(server.folder, 'data/journal/events-00000001.ndjson');
   const [line = ''] = readFileSync(journal, 'utf8').split('\n');
   appendFileSync(journal, `${line.replace('"message":"', `"message":"${'x'.repeat(100_000)}`)}\n`.repeat(longBytes / 100_000));
-  /** Begins a reply that is not read. */
   const begin = (target: string, headers: Record<string, string>) =>
     new Promise<IncomingMessage>((resolve, reject) => {
       const outgoing = get(`${console.url}${target}`, { headers, agent: false }, (incoming) => {
@@ -39,7 +38,7 @@ test('a download of an administrator is cut when a reload removes their account,
   const { server, console, begin, sections, content } = await startWithLongReplies(t);
   const basic = { authorization: basicOf(asReviewer.user) };
   const asStream = { accept: 'application/x-ndjson' };
-  /** Reads the rest of the replies, and asserts that each ends early. */
+  /** Asserts that each reply ends early. */
   const isCut = async (replies: IncomingMessage[], why: string) => {
     for (const incoming of replies) {
       const closed = new Promise((resolve) => incoming.on('error', () => {}).on('close', resolve));

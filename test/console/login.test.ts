@@ -30,7 +30,6 @@ test('only administrators are let in: no file accounts, no sessions of a file se
     { cookie: `SVC_HTTP_SESSION=${session}` },
   ])
     assert.equal((await console.get('/api/overview', { headers })).status, 401);
-  // The password of an administrator does not give access to the file service.
   assert.equal((await server.get('/home/', asOperator)).status, 401);
 });
 

@@ -163,7 +163,6 @@ test('the requests in the charts are those of HTTP and SFTP', async (t) => {
   writeFileSync(hostKey, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   const web = { type: 'http', port: 0 };
   const services = { web, sftp: { type: 'ssh', port: 0, host_key_paths: [hostKey] } };
-  // A sample every tenth of a second.
   const quick: Clock = { ...systemClock, every: (periodMs, action) => systemClock.every(periodMs / 100, action) };
   const { server, console } = await startConsole(t, { services }, {}, quick);
   const requests = async () =>

@@ -83,7 +83,7 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
       t.after(() => store.close());
       return store;
     };
-    // `reopen` opens the store of another node, whose folder is empty.
+    // The other node has an empty folder.
     return { store: node(), reopen: async () => node() };
   });
   lockStoreContract(`locks in ${kind}`, async (t) => {

@@ -12,7 +12,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** A collection of removable things that records what was removed. */
+/** A collection that records removals. */
 function things(...items: Item['shown'][]): Collection & { removed: string[] } {
   const removed: string[] = [];
   const kept = new Map(items.map((shown) => [shown.id, shown]));
@@ -104,7 +104,7 @@ test('the socket of a dead process is replaced and removed at the end; another k
   const path = join(folder, 'control.sock');
   const dead = createServer();
   await new Promise<void>((resolve) => dead.listen(path, resolve));
-  // The socket file is left over, as after SIGKILL, and nobody answers on it.
+  // As after SIGKILL, nobody answers on the socket file.
   const names = () => readdirSync(folder);
   const left = join(folder, 'left');
   linkSync(path, left);
@@ -148,7 +148,6 @@ test('a data folder works even if its path is longer than the path of a socket m
   await assert.rejects(askService(join(folder, 'missing'), 'GET', 'sessions', {}), { code: 'unavailable', message: /No service answers/ });
 });
 
-/** Opens a connection, sends text, and collects the reply. */
 function say(t: TestContext, folder: string, text: string | Buffer): { socket: Socket; heard: () => string; isOver: () => boolean } {
   let heard = '';
   let isOver = false;

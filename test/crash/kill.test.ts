@@ -15,7 +15,6 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 3);
 
-/** Returns content that identifies its upload. */
 function body(round: number, bytes: number): Buffer {
   return Buffer.alloc(bytes, createHash('sha256').update(String(round)).digest());
 }
@@ -50,7 +49,7 @@ test(`kill -9 in the middle of an upload, at least ${rounds} times: the old or n
       assert.equal((await server.ended).code, 0);
       break;
     }
-    // Small answered uploads beside the killed one: the journal must have their events.
+    // The journal must have the events of answered uploads.
     for (let index = 0; index < 3; index++) {
       const name = `/answered-${round}-${index}`;
       if ((await client.put(`/home${name}`, 'x')).status === 201) answered.push(name);

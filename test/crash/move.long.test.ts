@@ -16,7 +16,6 @@ import { temporaryFolder } from '../support/temp.ts';
 const rounds = Number(process.env.SVC_CRASH_MOVES ?? 15);
 const files = 60;
 
-/** Returns how many files of the folder have their whole content. */
 function wholeFiles(folder: string): number {
   try {
     return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).equals(Buffer.alloc(100_000, name))).length;
@@ -66,7 +65,7 @@ test(`kill -9 in the middle of a MOVE to another disk, ${rounds} times: nothing 
     outgoing.on('error', () => {});
     outgoing.end();
     const places = [home, disk];
-    // Wait until the move has begun, and then for a time that differs from round to round.
+    // The kill comes at different times after the begin of the move.
     for (let waited = 0; waited < 2000 && !places.some((place) => readdirSync(place).some((name) => name.startsWith('.'))); waited++)
       await sleep(1);
     await sleep((round * 53) % 400);

@@ -24,7 +24,6 @@ function arrival({ at, path = '/in/a.csv', size = 10, account = 'acme', group, m
   return { event, group };
 }
 
-/** Returns the states of all occurrences that were due between two times. */
 function states(
   options: Record<string, unknown>,
   files: readonly File[],

@@ -14,7 +14,6 @@ function cacheOf(t: TestContext, { limitBytes = 1_000_000, clock = clockAhead }:
   const root = temporaryFolder(t);
   const roots = new RealRoots([root], []);
   const cache = new FileCache(clock, limitBytes);
-  /** Returns the content if it is cached; undefined if the file was opened. */
   const look = (name: string, within = roots): string | undefined => {
     const file = cache.open(within, join(root, name));
     if ('content' in file) return file.content.toString();
@@ -27,7 +26,7 @@ function cacheOf(t: TestContext, { limitBytes = 1_000_000, clock = clockAhead }:
 
 const isNotFound = (error: unknown) => isServiceError(error, 'not-found');
 
-/** Waits for the next turn of the event loop, in which the next request arrives. */
+/** Waits for the next turn of the event loop. */
 const nextTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('a small file is read once, and then served from memory', whereFilesAreKept, (t) => {
@@ -97,14 +96,13 @@ test('if a folder in the path was replaced by a symlink, the symlink is not foll
     write('d/e/f', 'inside');
     assert.equal(look('d/e/f'), 'inside');
     await nextTurn();
-    // It is the same unchanged file at the same path, but its folder has left the account.
+    // The unchanged file has the same path, but its folder has left the account.
     renameSync(join(root, swapped), join(outside, aside));
     symlinkSync(join(outside, aside), join(root, swapped));
     assert.throws(() => look('d/e/f'), isNotFound, aside);
     rmSync(join(root, 'd'), { recursive: true });
     await nextTurn();
   }
-  // Another file at the same path.
   mkdirSync(join(root, 'd'));
   write('d/f', 'inside');
   assert.equal(look('d/f'), 'inside');

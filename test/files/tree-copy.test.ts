@@ -7,7 +7,6 @@ import { RealRoots } from '../../src/files/disk/real-roots.ts';
 import { copyTree, isSameState, treeState } from '../../src/files/operations/tree-copy.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns the number of turns of the event loop during an action. */
 async function turnsDuring<T>(action: () => Promise<T>): Promise<{ result: T; turns: number }> {
   let turns = 0;
   let isDone = false;

@@ -75,7 +75,7 @@ const ofHashes = fc.constantFrom('sha256', 'md5,sha1', 'crc32').map(
       fields.text(value),
 );
 
-/** The parts of which requests of each type are made. */
+/** The parts of requests by type. */
 const shapes: Record<number, fc.Arbitrary<Part>[]> = {
   [packetTypes.open]: [ofPath, ofFlags, ofAttributes],
   [packetTypes.close]: [ofHandle],
@@ -127,7 +127,7 @@ const conversation = fc.record({
   cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }),
 });
 
-/** Returns the IDs of the requests in a stream. Each must be answered once. */
+/** Returns the IDs of the requests in a stream. */
 function answerable(stream: Buffer): number[] {
   const splitter = new PacketSplitter();
   splitter.push(stream);
@@ -145,7 +145,6 @@ function answerable(stream: Buffer): number[] {
   return ids;
 }
 
-/** Returns the replies in the data that a session sent. */
 function repliesIn(sent: Buffer): ReturnType<typeof readReply>[] {
   const splitter = new PacketSplitter();
   splitter.push(sent);

@@ -7,7 +7,6 @@ import { Exchange, type HttpService } from '../../src/http/request/exchange.ts';
 
 type Options = NonNullable<Parameters<typeof sendChunks>[3]>;
 
-/** Answers each request with chunks; `made` lists the chunks that were made. */
 async function startReplies(t: TestContext, chunks: (made: string[]) => AsyncGenerator<string>, options?: Options) {
   const made: string[] = [];
   const failed: unknown[] = [];
@@ -39,7 +38,6 @@ async function startReplies(t: TestContext, chunks: (made: string[]) => AsyncGen
   return { url: `http://127.0.0.1:${port}/`, made, failed };
 }
 
-/** An event that the test triggers. */
 function gate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

@@ -32,7 +32,7 @@ function certificates(t: TestContext) {
   return { folder, path, read, pair, web };
 }
 
-/** Makes the key `name`.key and its certificate `name`.crt. @param args who signs it, as arguments of `openssl x509` */
+/** Makes `name`.key and `name`.crt. @param args the signer, as arguments of `openssl x509` */
 function sign(folder: string, name: string, subject: string, extension: string, ...args: string[]): void {
   writeFileSync(join(folder, `${name}.ext`), extension);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`];
@@ -72,7 +72,6 @@ test('only a valid client certificate that the authority itself signed, with one
   await assert.rejects(visit(server.url, stolen), 'a certificate without its key is refused');
 });
 
-/** Sends a request on an open connection. @returns the status */
 async function askOn(socket: TLSSocket): Promise<number> {
   socket.write('GET /home/ HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n');
   const [reply] = (await once(socket, 'data')) as [Buffer];

@@ -116,7 +116,6 @@ test('copy of a folder with stop-when-gone: when the client leaves, copying ends
   outgoing.on('error', () => {});
   outgoing.on('response', (reply) => {
     reply.on('error', () => {});
-    // The client leaves once the first files exist.
     reply.on('data', () => copied().length > 0 && reply.destroy());
   });
   outgoing.end(JSON.stringify({ commands: [{ command: 'copy', target: 'many', destination: 'to' }] }));
@@ -134,7 +133,7 @@ test('copy of a folder with stop-when-gone: when the client leaves, copying ends
   for (const name of copied()) assert.equal(readFileSync(join(server.home, 'to/many', name), 'utf8'), 'content');
 });
 
-/** Returns a folder on XFS, whose files can share content. If XFS cannot be mounted, the test is skipped with a reason. */
+/** Returns a folder on XFS, whose files can share content. Without XFS, the test is skipped. */
 function sharingDisk(t: TestContext): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'svc-xfs-'));
   const image = `${folder}.img`;

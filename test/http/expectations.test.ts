@@ -36,7 +36,7 @@ test('an account whose group has show_expectations sees its own expectations and
       last.files.map(({ path }) => path),
     ]),
     [
-      // Occurrences that were due before the expectation became active take no files from later occurrences.
+      // Occurrences from before the expectation (`last`) are judged separately, so one file counts for `last` and for `next`.
       ['own', 'Orders', 'met', 'met', ['/a.csv']],
       ['ofGroup', 'ofGroup', 'waiting', 'waiting', []],
     ],

@@ -158,13 +158,12 @@ test('symbolic links are followed only within the home folder', async (t) => {
   assert.equal((await server.send('PUT', '/home/badfolder/new/')).status, 409);
   assert.equal((await server.send('DELETE', '/home/badfolder/secret')).status, 404);
 
-  // A link that leads outside counts as absent: an upload creates a new file in its place, and the target stays.
+  // A link that leads outside counts as absent.
   assert.equal((await server.put('/home/bad', 'mine')).status, 201);
   assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'secret');
   assert.equal(readFileSync(join(server.home, 'bad'), 'utf8'), 'mine');
   assert.equal((await server.put('/home/dangling', 'mine')).status, 201);
 
-  // A link inside is followed for writing; a deletion removes the link itself.
   assert.equal((await server.put('/home/good', 'changed')).status, 201);
   assert.equal(readFileSync(join(server.home, 'real/inside'), 'utf8'), 'changed');
   assert.equal((await server.send('DELETE', '/home/goodfolder/')).status, 204);

@@ -6,7 +6,6 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const asMultipart = { 'content-type': 'multipart/form-data; boundary=b', accept: 'text/html' };
 
-/** Returns one part with the given headers. */
 const part = (disposition: string, content: string, more = '') =>
   `--b\r\nContent-Disposition: form-data; ${disposition}\r\n${more}\r\n${content}\r\n`;
 const field = (name: string, value: string) => part(`name="${name}"`, value);

@@ -11,7 +11,6 @@ function postForm(server: TestServer, language: string, fields: [string, string]
   return server.send('POST', '/home/', { headers, body });
 }
 
-/** Returns the results on a page as `target: reason`. */
 function reasonsOf(page: string): string[] {
   return [...page.matchAll(/<li><bdi>(.*?)<\/bdi> <span class="hint">(.*?)<\/span><\/li>/g)].map(
     ([, target, reason]) => `${target}: ${reason}`,

@@ -11,7 +11,6 @@ import { SteppedClock } from '../support/shifted-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { visit } from '../support/tls-visit.ts';
 
-/** Makes valid and invalid pairs for a renewal, and the files in use, which they replace. */
 function makeFiles(t: TestContext) {
   const folder = temporaryFolder(t);
   const path = (name: string) => join(folder, name);

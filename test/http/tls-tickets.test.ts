@@ -16,7 +16,6 @@ import { visit } from '../support/tls-visit.ts';
 
 const versions: SecureVersion[] = ['TLSv1.2', 'TLSv1.3'];
 
-/** Makes two authorities, a certificate of the server, and a certificate of alice that the first authority signed. */
 function makeCertificates(folder: string) {
   selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
   const renew = () => signByAuthority(folder, 'server', '/CN=localhost', 'subjectAltName=DNS:localhost,IP:127.0.0.1');
@@ -68,7 +67,6 @@ test('a ticket resumes only sessions of its service, and carries no client certi
   assert.deepEqual([distrusted.status, distrusted.isReused], [401, false], 'the authority is no longer trusted');
 });
 
-/** Sends a request on an open connection. @returns the status */
 async function askOn(socket: TLSSocket, request: string): Promise<number> {
   socket.write(request);
   const [reply] = (await once(socket, 'data')) as [Buffer];

@@ -10,7 +10,7 @@ import { asJson, type Shown, trashOf } from '../support/trash.ts';
 
 const trash = { days: 30 };
 
-/** Returns the events that may concern the trash: ID, path, and the reason, or else the former path, or else `trashed`. */
+/** Returns the events about the trash: ID, path, and reason, former path or `trashed`. */
 async function told(server: TestServer): Promise<unknown[]> {
   const ids = ['40012', '40026', '40017', '40055', '40065', '40068', '40101', '40102'];
   return (await server.events())
@@ -123,7 +123,6 @@ test('MOVE, COPY, forms, folder commands and resumable uploads keep the items th
   assert.deepEqual(await newest(), ['/resumed', 5, false]);
   assert.ok(readFileSync(join(server.home, 'resumed')).equals(content));
 
-  // Each item is restored under another name.
   for (const [index, { id, size, is_directory }] of (await trashOf(server)).entries()) {
     assert.equal((await restore(server, id, { path: `/back/${index}` })).status, 201);
     if (!is_directory) assert.equal(statSync(join(server.home, `back/${index}`)).size, size);

@@ -10,7 +10,6 @@ import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Size of the large file: 64 MiB. */
 const bigBytes = 2 ** 26;
 
 const awkward = [
@@ -26,7 +25,7 @@ const awkward = [
   'a%20b',
 ];
 
-/** Configures rclone with a server's home folder as the remote `svc:`. */
+/** Configures rclone with the home folder as `svc:`. */
 async function rclone(t: TestContext, server: TestServer) {
   const cwd = temporaryFolder(t);
   const obscured = await runProgram('rclone', ['obscure', testPassword], { cwd });

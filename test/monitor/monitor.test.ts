@@ -13,13 +13,12 @@ const monitored = (service: Record<string, unknown> = {}) => ({
   eyes: { type: 'monitor', port: 0 },
 });
 
-/** Starts a server with a `monitor` service, and returns a client of that service. */
 async function start(t: TestContext, config: TestConfig = {}): Promise<{ server: TestServer; monitor: Client }> {
   const server = await startServer(t, { services: monitored(config.service), ...config });
   return { server, monitor: new Client(server.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '') };
 }
 
-/** Returns the value of one sample; undefined if there is none. */
+/** Returns one sample, if there is one. */
 async function sample(monitor: Client, name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
   const { text } = await monitor.get('/metrics', { user: null });
   const line = text

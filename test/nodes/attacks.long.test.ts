@@ -80,7 +80,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
   const soon = async (what: string, begun: number) => {
     const ms = Math.round(performance.now() - begun);
     t.diagnostic(`${what} after ${ms} ms`);
-    // The documented limit is a second, but the machine may be busy.
+    // The documented limit is a second; the machine may be busy.
     assert.ok(ms < 8000, `${what} after ${ms} ms`);
   };
 
@@ -157,7 +157,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
       const login = (node: Client) => node.login('bob', current, as);
       const sessions = [await login(here), await login(there)] as const;
       const next = [`chosen here, round ${round}`, `chosen there, round ${round}`] as const;
-      // The change that succeeds ends the other session, whose own request may then get no reply.
+      // The successful change ends the other session, whose request may then get no reply.
       const asked = [change(here, sessions[0], current, next[0]), change(there, sessions[1], current, next[1])];
       const answered = (await Promise.allSettled(asked)).map((reply) => (reply.status === 'fulfilled' ? reply.value.status : 0));
       const isGood = async (node: Client, password: string) =>
@@ -228,7 +228,6 @@ test('with forged requests and values in Redis, no node ends, no file changes, a
       await redis.command(
         `RPUSH {svc}:node-questions:${uuid} ${JSON.stringify(JSON.stringify({ id: '0b5cad00-1111-4222-8333-000000000001', kind: order, path: '/a', replay: '../../x', from: uuid }))}`,
       );
-  // A forged session, whose record has an empty identity.
   await redis.command('HSET {svc}:logins:web:forged identity {} account alice');
   for (const node of [here, there]) assert.equal((await node.get('/home/a', within('forged'))).status, 401);
   for (const node of [here, there])

@@ -19,7 +19,6 @@ test('if a node is killed after it sent a file, and before it moved the file, th
   const folder = temporaryFolder(t);
   const sent: string[] = [];
   let answer: () => void = () => {};
-  // Holds the first reply until Redis is absent.
   const target = createServer((request, response) => {
     request.resume().once('end', () => {
       sent.push(String(request.url));

@@ -15,7 +15,6 @@ const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ s
 
 test('the sessions of three nodes', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
-  // The nodes share the accounts file in the data folder.
   const svc = await startSupervised(t, 3, { group: { allow_own_password_change: true } });
 
   await t.test('a session is valid in all nodes, and after its logout it is invalid in all nodes', async () => {
@@ -84,7 +83,7 @@ test('the failures that three nodes count', async (t) => {
   const svc = await startSupervised(t, 3, {
     server: { security_policy: policy },
     service: { client_forwarded_header: 'X-Forwarded-For' },
-    // Wrong passwords also count for the name, over all addresses. So most tests use a name of their own.
+    // Wrong passwords also count for the name, so most tests use their own.
     accounts: { bob: { password }, carol: { password } },
   });
   const statusOf = async (address: string, user: string) => (await svc.get('/home/', from(address, user))).status;

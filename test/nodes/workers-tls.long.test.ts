@@ -86,7 +86,6 @@ test('all nodes, even later ones, run as another account, with sockets that root
   await svc.kill([victim]);
   await svc.ready(2).catch((error) => assert.fail(`${error}\n${svc.running.stderr()}`));
   await check('b');
-  // The files are checked every five seconds, now without success.
   await until('six seconds have passed', () => performance.now() - startedMs > 6000);
   await check('c');
   assert.equal(await svc.stop(), 0, 'the other account can finish the work in the data folder');

@@ -41,7 +41,6 @@ test('a reload reaches all nodes or none; sessions and addresses stay', async (t
   );
   const second = new Client(`http://127.0.0.1:${started.find(({ component }) => component.uuid === 'second')?.data.port}`);
   await svc.everywhere(2, () => second.get('/home/', { headers: { accept: 'application/json' } }));
-  // A node that starts later has the configuration in force, on the same port.
   await svc.kill(svc.nodes());
   await svc.ready(2);
   assert.deepEqual([...(await versions())], ['3']);

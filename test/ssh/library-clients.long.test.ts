@@ -85,7 +85,7 @@ test('Net::SFTP::Foreign transfers trees, resumes uploads, uploads atomically, a
   if (!hasProgram(t, 'perl') || !hasPackage(t, 'libnet-sftp-foreign-perl', '/usr/share/perl5/Net/SFTP/Foreign.pm')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
-  // The library takes local names as bytes and remote names as text. So the file whose name is not ASCII is left out.
+  // The library takes local names as bytes and remote names as text.
   rmSync(join(server.clientFolder, 'up/ümlaut 😀'));
   const planted = digestTree(join(server.clientFolder, 'up'));
   writeFileSync(join(server.home, 'resumed'), large.slice(0, 200_000));
@@ -118,7 +118,6 @@ die 'space' unless $sftp->statvfs('/')->{bsize} > 0;
 
 type Done<T = unknown> = (error: Error | null | undefined, result: T) => void;
 
-/** The part of the SFTP client of ssh2 that the test uses. */
 interface SftpOfSsh2 {
   fastPut(from: string, to: string, done: Done): void;
   fastGet(from: string, to: string, done: Done): void;

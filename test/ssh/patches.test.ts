@@ -7,10 +7,9 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** The other packages that have patches. */
 const others = "require('cosmiconfig'); require('@redis/client'); require('prom-client'); import('unixcrypt');";
 
-/** Bundles a copy of ssh2 with the patches. @param change changes the copy first */
+/** Bundles a copy of ssh2 with the patches. @param change changes the copy */
 async function bundleCopy(folder: string, change: (library: string) => void) {
   const library = join(folder, 'node_modules/ssh2');
   rmSync(library, { recursive: true, force: true });

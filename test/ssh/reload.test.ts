@@ -29,7 +29,6 @@ test('a service that a reload removes serves nobody new, ends idle connections, 
   assert.deepEqual([ids.includes('30068'), ids.includes('30042')], [true, false]);
 });
 
-/** Returns the services of a test, with the host key of `startSsh`. */
 function servicesOf(server: SshTestServer, options: Record<string, unknown> = {}) {
   return { web, sftp: { type: 'ssh', port: 0, host_key_paths: [join(server.clientFolder, 'host_key')], ...options } };
 }

@@ -101,7 +101,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Restore' }).click();
   await page.getByLabel('New name').waitFor();
-  await look('a name that is taken in the trash');
+  await look('restoring an item whose name is taken');
   await page.goto(`${server.url}/home/__svc__/password-update`);
   await look('password');
   await page.goto(`${server.url}/home/missing/`);

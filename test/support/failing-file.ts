@@ -5,7 +5,7 @@ import { startConsole } from './console.ts';
 import { startReceiver } from './receiver.ts';
 import { watchOutput } from './secret-watch.ts';
 
-// A test file that fails while everything that helpers can open is open. test/browser/failures.test.ts runs it in a separate process.
+// This test file fails while everything is open. test/browser/failures.test.ts runs it.
 
 test('fails in the middle', async (t) => {
   watchOutput(t, () => assert.fail('planted in what stops'), []);

@@ -9,10 +9,9 @@ import { startServer, type TestServer } from './server.ts';
 const json = { accept: 'application/json' };
 const asJson = { 'content-type': 'application/json' };
 
-/** Sends a request and checks its reply against the OpenAPI document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** Covers the replies about files that an inspection refuses or holds, and about held uploads. */
+/** Covers the replies about refused and held files. */
 export async function heldOperations(t: TestContext, exerciseOf: (server: TestServer) => Exercise, asBanned: Exercise): Promise<void> {
   const inspector = await startInspector(t);
   const server = await startServer(t, {

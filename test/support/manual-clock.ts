@@ -36,7 +36,6 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Number of waiting timers. */
   get timers(): number {
     return this.#timers.size;
   }

@@ -29,7 +29,7 @@ const names = [
   ['{a: b}', '"\\"a"'],
 ];
 
-/** Returns values for the options `tokens` and `links`. @param right a further valid member @param wrong an invalid member */
+/** Returns values for `tokens` and `links`. @param right a further valid member @param wrong an invalid member */
 function grants(right: string, wrong: string): [string[], string[]] {
   return [
     ['{}', '{enabled: no}', '{maximum: 5, maximum_days: "30"}', `{${right}}`],
@@ -37,7 +37,7 @@ function grants(right: string, wrong: string): [string[], string[]] {
   ];
 }
 
-/** Every option: its section, its name, valid values (some also as a string), and invalid values. The values are YAML. */
+/** Every option: section, name, valid and invalid values as YAML. */
 export const options: [string, string, string[], string[]][] = [
   ['server', 'uuid', ['abc', 'cc5c804d-0a3c'], ['a/b', '"a|b"', '5', '""']],
   ['server', 'name', ['x'], ['[]', '5']],
@@ -328,7 +328,6 @@ export const options: [string, string, string[], string[]][] = [
   ['forward', 'ca_certificates_path', ...paths],
 ];
 
-/** Options that every handler has. */
 const shared = [
   ...['enabled', 'name', 'description', 'target', 'groups', 'usernames', 'user_groups', 'components', 'source_addresses', 'data_filter'],
   ...['retry_count', 'retry_increase', 'retry_backoff', 'retry_maximum_wait', 'retry_for', 'rate', 'fail_after_errors', 'concurrency'],

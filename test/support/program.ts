@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 
-/** The output of a foreign program and the way it ended. */
 export interface ProgramEnd {
   code: number | null;
   output: string;
 }
 
-/** Runs a foreign program to its end. stdout and stderr are collected together. */
+/** Runs a foreign program to its end. @returns stdout and stderr together */
 export function runProgram(
   program: string,
   args: readonly string[],

@@ -2,14 +2,13 @@ import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets
 import { FieldReader } from '../../src/ssh/sftp/packets/read-request.ts';
 import { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 
-/** Returns the packet of a request, with its length at the beginning. */
+/** Returns the packet of a request, with its length first. */
 export function requestPacket(type: number, id: number, build: (fields: FieldWriter) => unknown = () => {}): Buffer {
   const fields = new FieldWriter(type).uint32(id);
   build(fields);
   return Buffer.from(fields.end());
 }
 
-/** A reply as a client parses it. */
 export type SftpReply =
   | { kind: 'status'; id: number; code: number; message: string }
   | { kind: 'handle'; id: number; handle: Buffer }
@@ -18,7 +17,7 @@ export type SftpReply =
   | { kind: 'name'; id: number; items: { name: string; longName: string; attributes: Attributes }[] }
   | { kind: 'extended'; id: number; fields: FieldReader };
 
-/** Reads a reply, which begins with its type. The length in front of it has been removed. */
+/** Reads a reply without its length. */
 export function readReply(bytes: Buffer): SftpReply {
   const fields = new FieldReader(bytes);
   const type = fields.byte();

@@ -9,7 +9,6 @@ import { freePort } from './redis.ts';
 import { temporaryFolder } from './temp.ts';
 
 interface TlsProxy {
-  /** The program that must be installed. */
   program: string;
   /** @param isPlain whether the proxy serves without TLS, so that a test can send raw bytes; only nginx and HAProxy support this */
   start(t: TestContext, upstream: string, isPlain?: boolean): Promise<{ url: string; ca: string }>;
@@ -62,7 +61,7 @@ const programs: Record<string, ProxyProgram> = {
   },
 };
 
-/** The proxies of the examples, each with its example's configuration. */
+/** The proxies with the configurations of the examples. */
 export const tlsProxies: Record<string, TlsProxy> = {
   nginx: { program: 'nginx', start: startNginx },
   ...Object.fromEntries(

@@ -3,7 +3,6 @@ import type { TestReply, TestRequest } from './client.ts';
 const json = { accept: 'application/json' };
 const asJson = { ...json, 'content-type': 'application/json' };
 
-/** Sends a request and checks its reply against the OpenAPI document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 /** Covers the replies about tokens. */

@@ -23,7 +23,7 @@ async function records(folder: string): Promise<DeliveryRecord[]> {
   return all;
 }
 
-/** Starts a service on a folder. A later service on this folder continues with its data. */
+/** Starts a service on a folder, whose data later services continue. */
 async function startOn(
   t: TestContext,
   folder: string,
@@ -78,7 +78,6 @@ test('concurrency limits the number of simultaneous requests', async (t) => {
   await server.get('/home/');
   await Promise.all(Array.from({ length: 7 }, (_, index) => server.put(`/home/${index}.txt`, 'x')));
   await receiver.received(3);
-  // The other handler has delivered all seven meanwhile.
   await other.received(7);
   assert.equal(receiver.requests.length, 3, 'the fourth delivery waits');
   receiver.release();

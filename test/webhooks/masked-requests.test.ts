@@ -12,7 +12,6 @@ const secrets = 'headers: ["X-Access: marker-access", "X-Hub: marker-hub"]';
 const extra = (note: string) =>
   `extra_data: {note: ${note}, api_token: marker-token, deep: {client_secret: marker-inner, keys: [marker-listed, 5]}}`;
 
-/** Returns handlers with each format of a request. */
 function handlers(url: string, note: string): string {
   const handler = (uuid: string, more: string) =>
     `${uuid}: {type: http, target: 40017, url: "${url}/${uuid}", fail_after_errors: 0, ${secrets}, ${extra(note)}${more}}`;
@@ -23,7 +22,6 @@ function assertNoMark(text: string, where: string): void {
   for (const mark of marks) assert.equal(text.includes(mark), false, `${where} shows ${mark}:\n${text}`);
 }
 
-/** Returns all stored data of deliveries. */
 function recorded(cwd: string): string {
   const folder = join(cwd, 'data/deliveries');
   return readdirSync(folder)

@@ -25,7 +25,7 @@ test('linear waits grow by retry_increase, exponential ones double up to retry_m
   );
 });
 
-test('with retry_for, retries are unlimited without retry_count, and have pauses without retry_increase; while an upload waits, retry_for is ignored', () => {
+test('with retry_for, the defaults of retry_count and retry_increase give endless retries with pauses; while an upload waits, retry_for is ignored', () => {
   assert.deepEqual(waits({ retry_for: '3d' }, 3), [1000, 2000, 3000]);
   assert.deepEqual(waits({ retry_for: '3d', retry_count: 2, retry_increase: 5 }, 3), [5000, 10_000, undefined]);
   assert.deepEqual(waits({ retry_for: '3d' }, 1, undefined, false), [undefined]);

@@ -93,7 +93,7 @@ test('of an archive with a million members, only the first are read, but all are
   assert.equal((await archive.next(10_000)).length, 10_000);
 });
 
-test('names are UTF-8 with or without the flag, otherwise code page 437; an extra Unicode name counts if its checksum fits', async () => {
+test('a name without the UTF-8 flag is UTF-8 if it is valid, otherwise code page 437; an extra Unicode name needs its checksum', async () => {
   const unicode = (name: Buffer, better: string) => {
     const field = Buffer.concat([Buffer.alloc(9), Buffer.from(better)]);
     field.writeUInt16LE(0x7075, 0);
@@ -132,7 +132,7 @@ test('bombs: no member gives more than its announced size, and overlapping membe
   const small = makeZip([{ name: 'short', content: Buffer.from('abc'), sizeBytes: 1_000_000 }]);
   await assert.rejects(contentOf(await opened(small), 0), failsAs('damaged'));
 
-  // Several members that share the same bytes (David Fifield's bombs).
+  // Members that share their bytes (David Fifield's bombs).
   const overlapping = await opened(makeZip([text, { ...text, name: 'second', offset: 0 }, { ...text, name: 'third', offset: 10 }]));
   for (const index of [0, 1, 2]) await assert.rejects(contentOf(overlapping, index), failsAs('damaged'));
 });

@@ -44,7 +44,6 @@ test('a failed request that should create an upload leaves nothing, because nobo
     await stuck.write(some);
     await until('the upload has begun', () => hidden(server).length === 1);
     stuck.cut();
-    // The end of this upload makes room for the next one.
     let next = await server.put('/home/next', '', { headers: part });
     await until('another upload can begin', async () => {
       if (next.status !== 201) next = await server.put('/home/next', '', { headers: part });

@@ -13,7 +13,6 @@ const { read, write, create } = openFlags;
 
 type Build = (fields: FieldWriter) => unknown;
 
-/** Opens a session that sends extension requests. */
 function extensionSession(t: TestContext, ...rest: [Parameters<typeof testSession>[1]?, Parameters<typeof testSession>[2]?]) {
   const session = testSession(t, ...rest);
   const ask = (name: string, build: Build = () => {}): Promise<SftpReply> =>
@@ -27,10 +26,8 @@ function extensionSession(t: TestContext, ...rest: [Parameters<typeof testSessio
 }
 
 const notUtf8 = Buffer.from([0x66, 0xff]);
-/** Handles that the server did not issue. */
 const foreignHandles = [Buffer.alloc(0), Buffer.from([0, 0, 1]), Buffer.from([0, 0, 0, 77]), Buffer.alloc(256)];
 
-/** Asserts that an extension refuses invalid handles or paths. */
 async function assertOddArgumentsRefused({ code }: ReturnType<typeof extensionSession>, name: string, of: 'path' | 'handle', rest: Build) {
   assert.equal(await code(name), badMessage, `${name} of nothing`);
   assert.equal(await code(name, (fields) => fields.uint32(2 ** 31)), badMessage, `${name}, cut off`);

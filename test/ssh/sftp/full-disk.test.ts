@@ -54,7 +54,7 @@ test('if the disk of files is full, WRITE and CLOSE fail with the reason, the ol
     assert.deepEqual(readdirSync(disk), ['a']);
     assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'old');
   }
-  // CLOSE copies the parts of `base` that were not written, and the disk has no space for both files.
+  // CLOSE copies the unwritten parts of `base`, but the disk has no space for both files.
   writeFileSync(join(disk, 'base'), Buffer.alloc(90_000, 'b'));
   fillDisk(join(disk, 'filler'));
   truncateSync(join(disk, 'filler'), 3_900_000);

@@ -50,7 +50,6 @@ test('S3: parts of an earlier attempt are not sent again, even by another proces
   assert.equal(parts, 10, 'of the two existing parts, only the first has other content and is sent again');
 });
 
-/** Changes the last byte of a file of 70 MiB in place. */
 function changeEnd(path: string): void {
   const fd = openSync(path, 'r+');
   writeSync(fd, '!', 70 * mebibyte - 1);
