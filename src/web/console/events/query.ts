@@ -127,7 +127,7 @@ export function foldedWords(name: string): string {
     .toLowerCase();
 }
 
-/** Any other value than a name, such as a number, is returned unchanged. */
+/** Returns the number of the event kind with this name, and any other value unchanged. */
 function findEventId(value: string): string {
   const wanted = foldedWords(value);
   return eventKinds().find(({ name, english }) => foldedWords(name) === wanted || foldedWords(english) === wanted)?.id ?? value;

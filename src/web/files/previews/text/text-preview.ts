@@ -71,7 +71,7 @@ export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement
   return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
 }
 
-/** The rows and cells that one step adds, and the columns. */
+/** Limits of a table: rows and cells of one step, and columns. */
 const stepRows = 1000;
 const maxColumns = 100;
 const maxCells = 10_000;
