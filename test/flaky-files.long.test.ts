@@ -20,7 +20,7 @@ export const dependentTest = () => test('passes when it is tried again', () => {
 });
 `;
 
-test('a test file that fails among others and passes alone is printed as flaky; the second such run in a row fails in CI', {
+test('a file that fails among others but passes alone is flaky; a second such run in a row fails in CI', {
   timeout: 120_000,
 }, (t) => {
   const folder = temporaryFolder(t);

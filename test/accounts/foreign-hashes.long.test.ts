@@ -62,7 +62,7 @@ test('a password in decomposed form matches a hash of the decomposed form and a 
   assert.equal(await verifyPassword('pass', hash('p\u00e4ss')), false);
 });
 
-test('svc knows that bcrypt uses only the first 72 bytes of a password; a short password with 100 bytes added does not fit its hash', async () => {
+test('bcrypt uses only 72 bytes of a password; a short password with 100 bytes added does not match', async () => {
   const hash = made['bcrypt by htpasswd'] ?? '';
   assert.equal(await verifyPassword(`secret${'x'.repeat(100)}`, hash), false);
   assert.equal(parseForeignHash(hash)?.countedBytes, 72);

@@ -166,7 +166,7 @@ async function openToldEvents(t: TestContext) {
 }
 
 browserTest(
-  'while rows at the end are removed, the button below them keeps the focus; a removed row passes its focus to the last row',
+  'when rows at the end are removed, the button below keeps its focus, and a removed row passes it to the last row',
   async (t) => {
     const opened = await openToldEvents(t);
     if (!opened) return;

@@ -185,31 +185,28 @@ browserTest('events whose client is unknown show no address', async (t) => {
   assert.equal(await row.locator('td').last().innerText(), '–');
 });
 
-browserTest(
-  'a message covers nothing at the end of a narrow page; the buttons of a handler form one line or two columns, with unwrapped labels',
-  async (t) => {
-    const receiver = await startReceiver(t);
-    const { console } = await startConsole(t, {
-      event_handlers: Object.fromEntries(['a', 'b', 'c'].map((name) => [name, { type: 'http', url: receiver.url, target: '40017' }])),
-    });
-    const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE', viewport: { width: 375, height: 700 } });
-    await signIn(page, console.url, '#handlers');
-    const buttons = page.locator('.handler').last().locator('.row > *');
-    await buttons.getByText('Testereignis senden').waitFor();
-    for (const width of [375, 768, 1280]) {
-      await page.setViewportSize({ width, height: 700 });
-      const boxes = await Promise.all((await buttons.all()).map((one) => one.boundingBox()));
-      for (const box of boxes) assert.ok(box && box.height < 40, `no label is wrapped at ${width} px`);
-      const lefts = new Set(boxes.map((box) => box && Math.round(box.x)));
-      const tops = new Set(boxes.map((box) => box && Math.round(box.y)));
-      assert.ok(tops.size === 1 || lefts.size <= 2, `one line or columns at ${width} px`);
-    }
-    await page.setViewportSize({ width: 375, height: 700 });
-    await page.locator('.handler').first().getByRole('button', { name: 'Testereignis senden' }).click();
-    const message = page.locator('#notices .notice');
-    await message.waitFor();
-    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
-    const [last, told] = [await page.locator('.handler').last().boundingBox(), await message.boundingBox()];
-    assert.ok(last && told && last.y + last.height <= told.y && told.y + told.height <= 700, JSON.stringify({ last, told }));
-  },
-);
+browserTest('on a narrow page a message covers nothing, and the buttons of a handler have one line or two columns', async (t) => {
+  const receiver = await startReceiver(t);
+  const { console } = await startConsole(t, {
+    event_handlers: Object.fromEntries(['a', 'b', 'c'].map((name) => [name, { type: 'http', url: receiver.url, target: '40017' }])),
+  });
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE', viewport: { width: 375, height: 700 } });
+  await signIn(page, console.url, '#handlers');
+  const buttons = page.locator('.handler').last().locator('.row > *');
+  await buttons.getByText('Testereignis senden').waitFor();
+  for (const width of [375, 768, 1280]) {
+    await page.setViewportSize({ width, height: 700 });
+    const boxes = await Promise.all((await buttons.all()).map((one) => one.boundingBox()));
+    for (const box of boxes) assert.ok(box && box.height < 40, `no label is wrapped at ${width} px`);
+    const lefts = new Set(boxes.map((box) => box && Math.round(box.x)));
+    const tops = new Set(boxes.map((box) => box && Math.round(box.y)));
+    assert.ok(tops.size === 1 || lefts.size <= 2, `one line or columns at ${width} px`);
+  }
+  await page.setViewportSize({ width: 375, height: 700 });
+  await page.locator('.handler').first().getByRole('button', { name: 'Testereignis senden' }).click();
+  const message = page.locator('#notices .notice');
+  await message.waitFor();
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+  const [last, told] = [await page.locator('.handler').last().boundingBox(), await message.boundingBox()];
+  assert.ok(last && told && last.y + last.height <= told.y && told.y + told.height <= 700, JSON.stringify({ last, told }));
+});

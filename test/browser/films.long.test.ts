@@ -6,47 +6,44 @@ import { assertAccessible, browserTest, openFolder, touch } from '../support/bro
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest(
-  'in the grid a film shows one of its frames, and a broken film shows none; an opened film loads; a swipe shows the next film',
-  async (t) => {
-    const server = await startServer(t);
-    const page = await openFolder(t, server);
-    const film = await recordFilm(page, 320, 180, "context.fillStyle = 'rgb(200, 20, 20)'; context.fillRect(0, 0, 320, 180);");
-    for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `film${index}.webm`), film);
-    writeFileSync(join(server.home, 'broken.mp4'), 'no film');
-    await page.reload();
-    await page.getByRole('link', { name: 'Show as a grid' }).click();
-    await page.locator('canvas.thumbnail').nth(7).waitFor({ state: 'attached' });
-    const [width, height, red, green] = await page.evaluate<number[]>(`(() => {
+browserTest('the grid shows a frame of each film; an opened film loads, and a swipe shows the next', async (t) => {
+  const server = await startServer(t);
+  const page = await openFolder(t, server);
+  const film = await recordFilm(page, 320, 180, "context.fillStyle = 'rgb(200, 20, 20)'; context.fillRect(0, 0, 320, 180);");
+  for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `film${index}.webm`), film);
+  writeFileSync(join(server.home, 'broken.mp4'), 'no film');
+  await page.reload();
+  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await page.locator('canvas.thumbnail').nth(7).waitFor({ state: 'attached' });
+  const [width, height, red, green] = await page.evaluate<number[]>(`(() => {
     const canvas = document.querySelector('canvas.thumbnail');
     const { data } = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1);
     return [canvas.width, canvas.height, data[0], data[1]];
   })()`);
-    assert.deepEqual([width, height], [320, 180]);
-    assert.ok((red ?? 0) > 150 && (green ?? 255) < 80, `a frame of the film: ${red}, ${green}`);
-    assert.equal(await page.locator('tr', { hasText: 'broken.mp4' }).locator('canvas').count(), 0);
-    await page.getByRole('link', { name: 'film3.webm' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.locator('video').waitFor();
-    await dialog.getByText('5 of 9').waitFor();
-    await page.keyboard.press('ArrowLeft');
-    await dialog.getByText('4 of 9').waitFor();
-    // The size of the element is known with its first frame.
-    await until('the film can be shown', () => page.evaluate<boolean>("document.querySelector('dialog video')?.readyState >= 2"));
-    const box = await dialog.locator('video').boundingBox();
-    assert.ok(box);
-    const session = await page.context().newCDPSession(page);
-    const swipe = (y: number) => touch(session, [{ from: [box.x + box.width - 60, y], to: [box.x + 60, y] }]);
-    await swipe(box.y + box.height - 12);
-    assert.equal(await dialog.locator('.position').textContent(), '4 of 9', 'a swipe on the controls of the player shows no other film');
-    await swipe(box.y + 20);
-    await dialog.getByText('5 of 9').waitFor();
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
-    await page.getByRole('link', { name: 'broken.mp4' }).click();
-    await dialog.getByText('This cannot be played').waitFor();
-  },
-);
+  assert.deepEqual([width, height], [320, 180]);
+  assert.ok((red ?? 0) > 150 && (green ?? 255) < 80, `a frame of the film: ${red}, ${green}`);
+  assert.equal(await page.locator('tr', { hasText: 'broken.mp4' }).locator('canvas').count(), 0);
+  await page.getByRole('link', { name: 'film3.webm' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.locator('video').waitFor();
+  await dialog.getByText('5 of 9').waitFor();
+  await page.keyboard.press('ArrowLeft');
+  await dialog.getByText('4 of 9').waitFor();
+  // The size of the element is known with its first frame.
+  await until('the film can be shown', () => page.evaluate<boolean>("document.querySelector('dialog video')?.readyState >= 2"));
+  const box = await dialog.locator('video').boundingBox();
+  assert.ok(box);
+  const session = await page.context().newCDPSession(page);
+  const swipe = (y: number) => touch(session, [{ from: [box.x + box.width - 60, y], to: [box.x + 60, y] }]);
+  await swipe(box.y + box.height - 12);
+  assert.equal(await dialog.locator('.position').textContent(), '4 of 9', 'a swipe on the controls of the player shows no other film');
+  await swipe(box.y + 20);
+  await dialog.getByText('5 of 9').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'broken.mp4' }).click();
+  await dialog.getByText('This cannot be played').waitFor();
+});
 
 browserTest(
   'the player plays the sounds of a folder in order, skips files without sound, and continues while the page is used',

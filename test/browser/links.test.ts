@@ -127,49 +127,46 @@ browserTest('a supplier drops three files, one of them large, and reads the rece
   assert.deepEqual(readdirSync(join(server.home, 'in')).sort(), ['large.bin', 'notes (2).txt', 'notes.txt', 'order (2).csv', 'order.csv']);
 });
 
-browserTest(
-  'the row menu creates a link with a password, a visitor enters the password, and the page of shared items revokes the link',
-  async (t) => {
-    const server = await startServer(t);
-    writeFileSync(join(server.home, 'plan.txt'), 'the plan');
-    const page = await openFolder(t, server);
-    await page.getByRole('button', { name: 'Actions for plan.txt' }).click();
-    await page.getByRole('menuitem', { name: 'Share' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Password (optional)').fill('a word');
-    await dialog.getByLabel('Note for the reader (optional)').fill('For Bob');
-    await assertAccessible(page, 'the dialog to share');
-    await dialog.getByRole('button', { name: 'Create link' }).click();
-    await dialog.getByText('The link is ready').waitFor();
-    await dialog.getByText('Anyone who has it and knows the password can use the link until').waitFor();
-    const url = await dialog.getByLabel('Address of the link').inputValue();
-    await assertAccessible(page, 'the address of a link');
+browserTest('the row menu creates a link with a password; a visitor enters it; the page of shared items revokes the link', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'plan.txt'), 'the plan');
+  const page = await openFolder(t, server);
+  await page.getByRole('button', { name: 'Actions for plan.txt' }).click();
+  await page.getByRole('menuitem', { name: 'Share' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Password (optional)').fill('a word');
+  await dialog.getByLabel('Note for the reader (optional)').fill('For Bob');
+  await assertAccessible(page, 'the dialog to share');
+  await dialog.getByRole('button', { name: 'Create link' }).click();
+  await dialog.getByText('The link is ready').waitFor();
+  await dialog.getByText('Anyone who has it and knows the password can use the link until').waitFor();
+  const url = await dialog.getByLabel('Address of the link').inputValue();
+  await assertAccessible(page, 'the address of a link');
 
-    const visitor = await openBrowser(t, { expectedErrors: /40[01]|410/ });
-    await visitor.goto(url);
-    await assertAccessible(visitor, 'the password of a link');
-    await visitor.getByLabel('Password').fill('wrong');
-    await visitor.getByRole('button', { name: 'Open' }).click();
-    await visitor.getByRole('alert').getByText('The password is not correct.').waitFor();
-    await visitor.getByLabel('Password').fill('a word');
-    await visitor.getByRole('button', { name: 'Open' }).click();
-    await visitor.getByText('For Bob').waitFor();
+  const visitor = await openBrowser(t, { expectedErrors: /40[01]|410/ });
+  await visitor.goto(url);
+  await assertAccessible(visitor, 'the password of a link');
+  await visitor.getByLabel('Password').fill('wrong');
+  await visitor.getByRole('button', { name: 'Open' }).click();
+  await visitor.getByRole('alert').getByText('The password is not correct.').waitFor();
+  await visitor.getByLabel('Password').fill('a word');
+  await visitor.getByRole('button', { name: 'Open' }).click();
+  await visitor.getByText('For Bob').waitFor();
 
-    await dialog.getByRole('button', { name: 'Done' }).click();
-    await page.getByRole('link', { name: 'Shared' }).click();
-    await page.getByText(/with a password\s·.*\s·\screated\s\S/).waitFor();
-    await assertAccessible(page, 'the page of what is shared');
-    await page.getByLabel('Select plan.txt').check();
-    await page.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
-    await assertAccessible(page, 'the question whether to revoke a link');
-    await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByText('One link was revoked.').waitFor();
-    await visitor.reload();
-    await visitor.getByText('This link has ended').waitFor();
-    await assertAccessible(visitor, 'a link that is over');
-  },
-);
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('link', { name: 'Shared' }).click();
+  await page.getByText(/with a password\s·.*\s·\screated\s\S/).waitFor();
+  await assertAccessible(page, 'the page of what is shared');
+  await page.getByLabel('Select plan.txt').check();
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
+  await assertAccessible(page, 'the question whether to revoke a link');
+  await dialog.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('One link was revoked.').waitFor();
+  await visitor.reload();
+  await visitor.getByText('This link has ended').waitFor();
+  await assertAccessible(visitor, 'a link that is over');
+});
 
 browserTest(
   'the page of links creates another address for a link, with the same settings, because the address of a link is not stored',
@@ -227,32 +224,29 @@ browserTest('a shared folder has a special icon, at once and on the next visit',
   await page.waitForURL('**/home/given/');
 });
 
-browserTest(
-  'after a download, the page of a link with a limit shows how many downloads are left, and then that the link has ended',
-  async (t) => {
-    const server = await startServer(t);
-    mkdirSync(join(server.home, 'out'));
-    writeFileSync(join(server.home, 'out/a.txt'), 'a');
-    for (const [path, name] of [
-      ['/out/a.txt', 'Download'],
-      ['/out', 'Download all as ZIP'],
-    ] as const) {
-      const link = await makeLink(server, { path, maximum_downloads: 2 });
-      const page = await openBrowser(t, { viewport: phone, expectedErrors: /410/ });
-      await page.goto(link.url);
-      await page.getByText('2 more downloads are possible').waitFor();
-      await page.locator('main time').first().waitFor();
-      for (const then of ['1 more download is possible', 'This link has ended']) {
-        const downloading = page.waitForEvent('download');
-        await page.getByRole('link', { name, exact: true }).click();
-        assert.equal(await (await downloading).failure(), null);
-        await page.getByText(then).waitFor();
-      }
-      await page.getByRole('link', { name, exact: true }).waitFor({ state: 'detached' });
-      await assertAccessible(page, 'a link that was just used up');
+browserTest('the page of a limited link shows how many downloads are left, and then that the link has ended', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'out'));
+  writeFileSync(join(server.home, 'out/a.txt'), 'a');
+  for (const [path, name] of [
+    ['/out/a.txt', 'Download'],
+    ['/out', 'Download all as ZIP'],
+  ] as const) {
+    const link = await makeLink(server, { path, maximum_downloads: 2 });
+    const page = await openBrowser(t, { viewport: phone, expectedErrors: /410/ });
+    await page.goto(link.url);
+    await page.getByText('2 more downloads are possible').waitFor();
+    await page.locator('main time').first().waitFor();
+    for (const then of ['1 more download is possible', 'This link has ended']) {
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('link', { name, exact: true }).click();
+      assert.equal(await (await downloading).failure(), null);
+      await page.getByText(then).waitFor();
     }
-  },
-);
+    await page.getByRole('link', { name, exact: true }).waitFor({ state: 'detached' });
+    await assertAccessible(page, 'a link that was just used up');
+  }
+});
 
 browserTest('a visitor who opens the page of a folder with pictures uses up no download', async (t) => {
   const server = await startServer(t);

@@ -159,25 +159,22 @@ browserTest('a folder is dropped again after the page was closed: complete files
   await assertUploaded(server, 'tree/deep/large.bin', large.content);
 });
 
-browserTest(
-  'a taken name is reported before content is sent; the name that the user chose instead is kept when the page is opened again',
-  async (t) => {
-    const setting = await openUploadPage(t, /409|412|ERR_/);
-    const { server, proxy, page } = setting;
-    writeFileSync(join(server.home, 'large.bin'), 'old');
-    const { path, content } = largeFile(server, 'large.bin');
-    proxy.troubles.push({ holdAfterBytes: 3_000_000 });
-    await choose(page, path);
-    await page.getByRole('dialog').getByRole('button', { name: 'Keep both' }).click();
-    await until('content arrives', () => proxy.offsets.length === 1);
-    const next = await reopen(setting);
-    await choose(next, path);
-    await lineOf(next, 'large (2).bin', 'done').waitFor();
-    assertNeverAnew(proxy.offsets);
-    assert.equal(readFileSync(join(server.home, 'large.bin'), 'utf8'), 'old');
-    await assertUploaded(server, 'large (2).bin', content);
-  },
-);
+browserTest('a taken name is reported before content is sent; the chosen name is kept when the page is opened again', async (t) => {
+  const setting = await openUploadPage(t, /409|412|ERR_/);
+  const { server, proxy, page } = setting;
+  writeFileSync(join(server.home, 'large.bin'), 'old');
+  const { path, content } = largeFile(server, 'large.bin');
+  proxy.troubles.push({ holdAfterBytes: 3_000_000 });
+  await choose(page, path);
+  await page.getByRole('dialog').getByRole('button', { name: 'Keep both' }).click();
+  await until('content arrives', () => proxy.offsets.length === 1);
+  const next = await reopen(setting);
+  await choose(next, path);
+  await lineOf(next, 'large (2).bin', 'done').waitFor();
+  assertNeverAnew(proxy.offsets);
+  assert.equal(readFileSync(join(server.home, 'large.bin'), 'utf8'), 'old');
+  await assertUploaded(server, 'large (2).bin', content);
+});
 
 browserTest('if another upload takes the name of a file during its upload, the page asks at the end whether to overwrite', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);

@@ -111,37 +111,34 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
   assert.equal(existsSync(join(server.home, 'three.bin')), false);
 });
 
-browserTest(
-  'if the name of an item to restore is taken, a dialog asks for another name; an item that was removed meanwhile is reported',
-  async (t) => {
-    const server = await startServer(t, { group: { trash: { days: 30 } } });
-    mkdirSync(join(server.home, 'in ü'));
-    for (const name of ['free.txt', 'taken.txt', 'gone.txt']) {
-      writeFileSync(join(server.home, 'in ü', name), 'old');
-      assert.equal((await server.send('DELETE', `/home/in%20%C3%BC/${name}`)).status, 204);
-    }
-    writeFileSync(join(server.home, 'in ü/taken.txt'), 'new');
-    const page = await openFolder(t, server, { expectedErrors: /40[49]/ }, '/home/__svc__/trash');
-    const gone = (await trashOf(server)).find(({ path }) => path.endsWith('/gone.txt'));
-    await page.getByLabel('Select all').check();
-    assert.equal((await server.send('DELETE', `/home/__svc__/trash/${gone?.id}`)).status, 204);
-    await page.getByRole('button', { name: 'Restore' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('New name').waitFor();
-    await assertAccessible(page, 'another name');
-    assert.equal(await dialog.getByLabel('New name').inputValue(), 'taken (2).txt', 'a name that is probably free');
-    await page.keyboard.press('Enter');
-    await page.getByText('Restored 2 items').waitFor();
-    await page.getByText('That did not work').waitFor();
-    await page.getByText('The trash is empty.').waitFor();
-    const content = (name: string) => readFileSync(join(server.home, 'in ü', name), 'utf8');
-    assert.deepEqual(['free.txt', 'taken.txt', 'taken (2).txt'].map(content), ['old', 'new', 'old']);
-    await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('Moved 2 items to the trash').waitFor();
-    await page.getByLabel('Select taken (2).txt').waitFor();
-    assert.deepEqual(readdirSync(join(server.home, 'in ü')), ['taken.txt']);
-  },
-);
+browserTest('restoring asks for another name if the name is taken, and reports an item that was removed meanwhile', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  mkdirSync(join(server.home, 'in ü'));
+  for (const name of ['free.txt', 'taken.txt', 'gone.txt']) {
+    writeFileSync(join(server.home, 'in ü', name), 'old');
+    assert.equal((await server.send('DELETE', `/home/in%20%C3%BC/${name}`)).status, 204);
+  }
+  writeFileSync(join(server.home, 'in ü/taken.txt'), 'new');
+  const page = await openFolder(t, server, { expectedErrors: /40[49]/ }, '/home/__svc__/trash');
+  const gone = (await trashOf(server)).find(({ path }) => path.endsWith('/gone.txt'));
+  await page.getByLabel('Select all').check();
+  assert.equal((await server.send('DELETE', `/home/__svc__/trash/${gone?.id}`)).status, 204);
+  await page.getByRole('button', { name: 'Restore' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('New name').waitFor();
+  await assertAccessible(page, 'another name');
+  assert.equal(await dialog.getByLabel('New name').inputValue(), 'taken (2).txt', 'a name that is probably free');
+  await page.keyboard.press('Enter');
+  await page.getByText('Restored 2 items').waitFor();
+  await page.getByText('That did not work').waitFor();
+  await page.getByText('The trash is empty.').waitFor();
+  const content = (name: string) => readFileSync(join(server.home, 'in ü', name), 'utf8');
+  assert.deepEqual(['free.txt', 'taken.txt', 'taken (2).txt'].map(content), ['old', 'new', 'old']);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Moved 2 items to the trash').waitFor();
+  await page.getByLabel('Select taken (2).txt').waitFor();
+  assert.deepEqual(readdirSync(join(server.home, 'in ü')), ['taken.txt']);
+});
 
 browserTest('without the right to delete, a restoration offers no Undo', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 }, permissions: [['allow-read', 'allow-list', 'allow-write']] } });

@@ -24,7 +24,7 @@ const journalOf = (cwd: string) => {
   return { data: join(cwd, data), journal: join(cwd, data, 'journal') };
 };
 
-test('svc journal verify finds the journal whole after a stop, undecided after a kill, whole after the next stop, and finds a changed byte', async (t) => {
+test('svc journal verify: whole after a stop, undecided after a kill; a changed byte is found', async (t) => {
   const { cwd, server } = await served(t);
   server.child.kill('SIGTERM');
   assert.equal((await server.ended).code, 0);
@@ -93,7 +93,7 @@ test('svc journal export writes the events of one account as NDJSON or CSV; a ch
   }
 });
 
-test('svc journal key: after a rotation, the old key still verifies the journal; a witness shows that the end is missing; usage errors are reported', async (t) => {
+test('svc journal key: a rotated key still verifies the journal; a witness shows that the end is missing', async (t) => {
   const { cwd, server } = await served(t);
   const old = await run(t, ['journal', 'key', 'show'], { cwd });
   assert.match(old.stdout, /^-----BEGIN PUBLIC KEY-----\n/);

@@ -49,5 +49,4 @@ test('sessions end when they are unused, too old, or too many', async () => {
   sessions.close();
 });
 
-test('for 20 clients that do not read, data is computed only once, and at most one message is kept for each; all clients are cut off', (t) =>
-  overviewForDeafReaders(t, 20));
+test('20 clients that do not read share one computation, keep one message each, and are cut off', (t) => overviewForDeafReaders(t, 20));

@@ -43,23 +43,20 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     );
   });
 
-  contract(
-    'where files may only be added, on_name_taken decides: one of several uploads on two nodes gets the name, or each its own number',
-    async (t, folder) => {
-      for (const on_name_taken of ['refuse', 'number']) {
-        const nodes = await start(t, folder, { account: { permissions: [['allow-create-file', 'allow-read']], on_name_taken } });
-        for (let round = 0; round < 10; round++) {
-          const url = `/home/${on_name_taken}-${round}`;
-          const texts = ['0', '1', '2', '3', '4', '5'];
-          const replies = await Promise.all(texts.map((text, index) => (nodes[index % 2] as TestServer).put(url, text)));
-          const stored = texts.filter((_, index) => replies[index]?.status === 201);
-          assert.equal(stored.length, on_name_taken === 'number' ? 6 : 1, JSON.stringify(replies.map(({ status }) => status)));
-          const names = readdirSync(folder.here).filter((name) => name.startsWith(`${on_name_taken}-${round}`));
-          assert.deepEqual(names.map((name) => readFileSync(join(folder.there, name), 'utf8')).sort(), stored);
-        }
+  contract('where files may only be added, one of several uploads on two nodes gets the name, or each a number', async (t, folder) => {
+    for (const on_name_taken of ['refuse', 'number']) {
+      const nodes = await start(t, folder, { account: { permissions: [['allow-create-file', 'allow-read']], on_name_taken } });
+      for (let round = 0; round < 10; round++) {
+        const url = `/home/${on_name_taken}-${round}`;
+        const texts = ['0', '1', '2', '3', '4', '5'];
+        const replies = await Promise.all(texts.map((text, index) => (nodes[index % 2] as TestServer).put(url, text)));
+        const stored = texts.filter((_, index) => replies[index]?.status === 201);
+        assert.equal(stored.length, on_name_taken === 'number' ? 6 : 1, JSON.stringify(replies.map(({ status }) => status)));
+        const names = readdirSync(folder.here).filter((name) => name.startsWith(`${on_name_taken}-${round}`));
+        assert.deepEqual(names.map((name) => readFileSync(join(folder.there, name), 'utf8')).sort(), stored);
       }
-    },
-  );
+    }
+  });
 
   contract('a node does not change or delete a file that the other node has stored with a retention period', async (t, folder) => {
     const [here, there] = await start(t, folder, { account: { retain: { days: 1 } } });

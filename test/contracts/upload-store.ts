@@ -278,35 +278,32 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     next.release();
   });
 
-  contract(
-    'a holder that slept too long loses the upload to the next holder; each holder sees this takeover until one has renewed the content',
-    async (fixture) => {
-      const { store, reopen, lapse } = fixture;
-      if (!lapse) return;
-      const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);
-      const other = await reopen();
-      const sleeper = await store.hold(id, () => {});
-      await sleeper.change({ offsetBytes: 2 });
-      await lapse(id);
-      const second = await other.hold(id, () => {});
-      assert.deepEqual([second.isTakeover, second.record?.offsetBytes], [true, 2]);
-      await assertLost(sleeper);
-      sleeper.release();
-      await second.change({ offsetBytes: 3 });
-      second.release();
-      const third = await other.hold(id, () => {});
-      assert.deepEqual([third.isTakeover, third.record?.offsetBytes], [true, 3]);
-      await third.renewContent('/srv/.svc-2.kept');
-      assert.equal(third.isTakeover, false);
-      third.release();
-      const fourth = await other.hold(id, () => {});
-      assert.deepEqual([fourth.isTakeover, fourth.record?.contentPath], [false, '/srv/.svc-2.kept']);
-      assert.deepEqual(ids(await store.within('/srv')), [id]);
-      await fourth.change({ outcome: { kind: 'stored', headers: [] } });
-      fourth.release();
-      assert.deepEqual(await store.within('/srv'), []);
-    },
-  );
+  contract('a holder that slept too long loses the upload; holders see the takeover until one has renewed the content', async (fixture) => {
+    const { store, reopen, lapse } = fixture;
+    if (!lapse) return;
+    const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);
+    const other = await reopen();
+    const sleeper = await store.hold(id, () => {});
+    await sleeper.change({ offsetBytes: 2 });
+    await lapse(id);
+    const second = await other.hold(id, () => {});
+    assert.deepEqual([second.isTakeover, second.record?.offsetBytes], [true, 2]);
+    await assertLost(sleeper);
+    sleeper.release();
+    await second.change({ offsetBytes: 3 });
+    second.release();
+    const third = await other.hold(id, () => {});
+    assert.deepEqual([third.isTakeover, third.record?.offsetBytes], [true, 3]);
+    await third.renewContent('/srv/.svc-2.kept');
+    assert.equal(third.isTakeover, false);
+    third.release();
+    const fourth = await other.hold(id, () => {});
+    assert.deepEqual([fourth.isTakeover, fourth.record?.contentPath], [false, '/srv/.svc-2.kept']);
+    assert.deepEqual(ids(await store.within('/srv')), [id]);
+    await fourth.change({ outcome: { kind: 'stored', headers: [] } });
+    fourth.release();
+    assert.deepEqual(await store.within('/srv'), []);
+  });
 
   contract('a holder that slept too long keeps the upload, unless a query in another process came meanwhile', async (fixture) => {
     const { store, reopen, lapse } = fixture;

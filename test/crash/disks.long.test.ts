@@ -160,7 +160,7 @@ function assertOrder(steps: readonly string[], expected: readonly string[]): voi
   }
 }
 
-test('each change is on the disk before it is answered, and in an order that leaves the old or new content after a power cut', {
+test('each change is on disk before its reply, in an order that leaves old or new content after a power cut', {
   timeout: 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;

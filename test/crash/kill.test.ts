@@ -19,7 +19,7 @@ function body(round: number, bytes: number): Buffer {
   return Buffer.alloc(bytes, createHash('sha256').update(String(round)).digest());
 }
 
-test(`kill -9 in the middle of an upload, at least ${rounds} times: the old or new file is whole, nothing else is left, no event is lost`, {
+test(`kill -9 during uploads, at least ${rounds} times: files are whole, nothing else is left, no event is lost`, {
   timeout: 110_000,
 }, async (t) => {
   const folder = temporaryFolder(t);

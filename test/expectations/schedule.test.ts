@@ -22,7 +22,7 @@ function dueTimes(
   return found;
 }
 
-test('daylight saving: a due time in a skipped hour moves to the end of the hour; a due time in a repeated hour occurs once, in the first', () => {
+test('daylight saving: a due time in a skipped hour moves to its end; one in a repeated hour occurs once', () => {
   const daily = (zone: string, cron: string, from: string) => dueTimes({ cron, zone }, from, 3);
   assert.deepEqual(daily('Europe/Berlin', '30 2 * * *', '2026-03-28T00:00:00Z'), [
     '2026-03-28T02:30:00+01:00',

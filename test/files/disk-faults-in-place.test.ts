@@ -19,7 +19,7 @@ import { loginSftp } from '../support/sftp-client.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { WatchedRequest } from '../support/watched-request.ts';
 
-test('if the fstat of a file that is changed over SFTP fails, no descriptor stays open, and the failed upload has an event', async (t) => {
+test('if fstat of a file in an SFTP upload fails, no descriptor stays open, and the failure has an event', async (t) => {
   const folder = temporaryFolder(t);
   const key = join(folder, 'host_key');
   writeFileSync(key, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });

@@ -147,7 +147,7 @@ test('an upload is stored or held although an older held upload with its name ca
   assert.deepEqual([ids.get('/d/a'), ids.get('/d/b')?.includes('40017')], [['40021', '40021', '40017'], true]);
 });
 
-test('a moved file that is to be held gets its old name back if the hold fails; if its original cannot be removed, it is held nevertheless', async (t) => {
+test('if the hold of a moved file fails, the file gets its old name back', async (t) => {
   const { client, whileFailing, home, held, inD, hidden, told } = await inspected(t);
   const move = () => client.send('MOVE', '/home/a', { headers: { destination: '/home/d/a' }, ...large });
   writeFileSync(join(home, 'a'), 'odd');

@@ -69,7 +69,7 @@ for (const coding of ['identity', 'gzip']) {
   });
 }
 
-test('by default two chunks are made first: a body of one chunk has a length, and an error in the second gives a 500', async (t) => {
+test('two chunks are made first: a body of one has a length, and an error in the second gives a 500', async (t) => {
   const one = await startReplies(t, async function* () {
     yield 'whole';
   });

@@ -50,7 +50,7 @@ async function copy(server: TestServer, target: string, destination: string): Pr
 
 const messageOf = (items: Item[]) => items.at(-1)?.message;
 
-test('a folder is copied whole except for symbolic links, with progress and events; it is not copied over a taken name or into itself', async (t) => {
+test('a folder is copied without symbolic links, with progress and events, but not over a name or into itself', async (t) => {
   const server = await startServer(t);
   makeTree(server);
   symlinkSync('a', join(server.home, 'tree/link'));

@@ -79,7 +79,7 @@ test('the same wrong password, repeated as by a mount, causes no ban', async (t)
   assert.equal((await server.get('/home/', from('203.0.113.1', testUser))).status, 200);
 });
 
-test('a name at which many addresses guess gets 429 after ten failures a minute, except from an address from which it has logged in', async (t) => {
+test('after ten failures a minute, a name gets 429, except from addresses from which it has logged in', async (t) => {
   const server = await guarded(t, 5);
   assert.equal((await server.get('/home/', from('203.0.113.200', testUser))).status, 200);
   const guesses = Array.from({ length: 60 }, (_, index) =>

@@ -24,7 +24,7 @@ function files(folder: string): string[] {
   });
 }
 
-test('if a folder is moved while an inspection of its file is late, the inspections of the new place also apply to the file', async (t) => {
+test('if a folder moves during a late inspection of its file, the inspections of the new place apply, too', async (t) => {
   const [slow, strict] = [await startInspector(t), await startInspector(t)];
   const server = await startServer(t, {
     inspections: {

@@ -122,7 +122,7 @@ test('a restart repeats unfinished inspections', async (t) => {
   }
 });
 
-test('a newer upload of the same name ends a held one if the newer one is accepted or held, but not if it is refused', async (t) => {
+test('a newer upload of the same name ends a held one unless the newer one is refused', async (t) => {
   const server = await inspecting(t);
   await server.put('/home/d/name', 'odd 1');
   const [first] = await heldOf(server);

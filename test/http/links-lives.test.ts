@@ -8,7 +8,7 @@ import { until } from '../support/receiver.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a link ends with the right to share, with its file, or at its expiry; its page then shows no file and no account', async (t) => {
+test('a link ends with the right to share, its file or its time; its page then shows no file or account', async (t) => {
   const server = await startServer(t, { group: { links: { maximum_days: 1 } } });
   for (const name of ['a.txt', 'gone.txt', 'short.txt']) writeFileSync(join(server.home, name), 'a');
   assert.equal((await orderLink(server, { path: '/a.txt', expires: 86_401 })).status, 422, 'the lifetime exceeds the maximum of the group');

@@ -7,7 +7,7 @@ import { makeLink, orderLink, page, told, visit } from '../support/links.ts';
 import { basicOf } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('a request for a link is refused without the right to share, for a wrong path, beyond limits of the group, and if it is malformed', async (t) => {
+test('a link is refused without the right to share, for a wrong path or request, and beyond limits of the group', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [

@@ -36,7 +36,7 @@ test('for a code that stands for several problems, a message without its own tra
   assert.equal(problemText('en', problem), problem.message);
 });
 
-test('a message with its own translation is translated whole, with names and numbers; each message that has a translation occurs in the sources', () => {
+test('a message is translated whole, with names and numbers; each translated message occurs in the sources', () => {
   const of = (message: string) => ({ code: 'unprocessable', message }) as const;
   assert.equal(problemText('de', of('The folder has uploads that are held for review.')), 'im Ordner warten Dateien auf ihre Prüfung');
   const path = 'The account itself has no rights at "/a {} 7", so it cannot give any.';

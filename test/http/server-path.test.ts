@@ -22,7 +22,7 @@ function pathNamed(value: string): string {
   return /%(?:[01][0-9A-F]|7F|C2%[89])|%20$/.test(value) ? decodeURIComponent(value) : value;
 }
 
-test('the value is the path itself; if the path has control characters or a final space, these are encoded, and so is %', () => {
+test('the value is the path; only a path with control characters or a final space is encoded', () => {
   const cases: [string, string][] = [
     ['/', '/'],
     ['/a b/c#d?e&f"g\\h', '/a b/c#d?e&f"g\\h'],

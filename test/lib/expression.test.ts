@@ -35,7 +35,7 @@ test('expressions match as specified', () => {
   }
 });
 
-test('in paths, `.` matches a line break, and `^` and `$` only the ends of the path; in texts, `.` matches no line break', () => {
+test('`.` matches a line break in paths, but not in texts; in paths, `^` and `$` match only the ends', () => {
   for (const [source, inPaths, inTexts] of [
     ['e/^\\/a.b$/', true, false],
     ['m/A.B/i', true, false],

@@ -23,7 +23,7 @@ test('an unreadable value is skipped, reported once without its content, and cou
   assert.doesNotMatch(lines.join(''), /hunter2/);
 });
 
-test('a key of svc whose type is not the expected one is renamed and kept, and the command succeeds; unknown keys are left alone', async (t) => {
+test('a key with an unexpected type is renamed, and the command succeeds; unknown keys are left alone', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);

@@ -11,7 +11,7 @@ import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('if a node is killed after it sent a file, and before it moved the file, the next node sends the file again and moves it', {
+test('if a node is killed between sending and moving a file, the next node does both again', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;

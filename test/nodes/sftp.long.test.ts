@@ -75,7 +75,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
   );
 });
 
-test('SFTP on two nodes: a session is listed and ended at the other node, and survives a loss of Redis; bans apply to both', async (t) => {
+test('SFTP on two nodes: each node lists and ends sessions of the other; sessions survive a loss of Redis; bans apply to both', async (t) => {
   const nodes = await sftpNodes(t);
   if (!nodes) return;
   const { here, there, redis, home, dataOf } = nodes;

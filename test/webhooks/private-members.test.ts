@@ -29,7 +29,7 @@ const handlers: Record<string, Record<string, unknown>> = {
   query: { request_method: 'get', extra_data: { text: variables } },
 };
 
-test('code and extra of a 403 of a callout are only in the journal: no handler or client gets them, even by a replay', async (t) => {
+test('code and extra of a 403 of a callout are only in the journal: no handler, client or replay gets them', async (t) => {
   const remote = await calloutEndpoint(t, (response) => response.writeHead(403).end(JSON.stringify(failure)));
   const receiver = await startReceiver(t);
   const cwd = temporaryFolder(t);

@@ -49,7 +49,7 @@ test('stored waits that are malformed are ignored', () => {
   assert.deepEqual([readWaiting(undefined), readWaiting({})], [[], []]);
 });
 
-test('a rate lets a burst of calls pass, then one call after the other, in order; a caller that gives up frees its place', async () => {
+test('a rate lets a burst of calls pass, then one at a time in order; a caller can give up its place', async () => {
   const clock = new ManualClock();
   const limit = new RateLimit(clock, { requests: 2, seconds: 1, burst: 3 });
   const passed: number[] = [];

@@ -171,7 +171,7 @@ test('the reading of JSON ends when its signal is aborted', async () => {
   await assert.rejects(readJson(`[${'1,'.repeat(2_000_000)}1]`, gone), /gone/);
 });
 
-test('code is coloured by types of words, and a construct that is open at the end of a line continues in the next line', () => {
+test('code is coloured by types of words; an open construct continues in the next line', () => {
   const coloured = (name: string, ...lines: string[]) => {
     const language = findLanguage(name);
     assert.ok(language, name);

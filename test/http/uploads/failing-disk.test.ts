@@ -134,7 +134,7 @@ test('a home folder that temporarily cannot be resolved ends no upload', async (
   assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
 });
 
-test('if the folder cannot be synced when an upload is to be held, the upload keeps its content, and the repeated last request is held', async (t) => {
+test('if a hold cannot sync the folder, the upload keeps its content, and the repeated request is held', async (t) => {
   const inspector = await startInspector(t);
   inspector.decide = () => ({ status: 202, body: { message: 'Somebody has to look.' } });
   const { client, whileFailing, home, hidden, stop } = await startOnFailingDisk(t, temporaryFolder(t), {

@@ -10,7 +10,7 @@ import { hasProgram } from '../../support/requires.ts';
 import { testBasic } from '../../support/secrets.ts';
 import { startServer } from '../../support/server.ts';
 
-test('over HTTP/2, a 104 has the URL of the upload; data before a reset of the stream is kept, and a PATCH sends the rest', async (t) => {
+test('over HTTP/2, a 104 has the URL of the upload; data before a reset is kept, and a PATCH sends the rest', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const web = { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath };

@@ -39,7 +39,7 @@ async function writeTooMuch(client: RawSftp, handle: Buffer, from = 0): Promise<
   return replies.find((reply) => reply.kind !== 'status' || reply.code !== ok);
 }
 
-test('if the disk of files is full, WRITE and CLOSE fail with the reason, the old file stays, and no temporary file is left', async (t) => {
+test('on a full disk, WRITE and CLOSE fail with the reason, the old file stays, and nothing else is left', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startSsh(t, { copy_on_resume_limit: 100_000 }, { group: { home_folder_path: disk } });

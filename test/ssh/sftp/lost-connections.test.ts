@@ -12,7 +12,7 @@ import { startSsh } from '../../support/ssh.ts';
 const { write, create, truncate } = openFlags;
 const content = Buffer.alloc(200_000, 'new ');
 
-test('if the connection ends at about the time of a CLOSE, the file is the old or the new one, as its only event says', async (t) => {
+test('if the connection ends near a CLOSE, the file is the old or the new one, as its only event says', async (t) => {
   const shared = testFiles(t);
   const { home, events } = shared;
   const outcomes = new Set<number>();
@@ -38,7 +38,7 @@ test('if the connection ends at about the time of a CLOSE, the file is the old o
   assert.deepEqual([...outcomes].sort(), [30042, 30068], 'both outcomes occurred');
 });
 
-test('if many real connections end at about the time of a CLOSE, each file is the old or the new one, as its event says', async (t) => {
+test('if many real connections end near a CLOSE, each file is the old or the new one, as its event says', async (t) => {
   const server = await startSsh(t, { maximum_unauthenticated_connections_per_address: 100 });
   const names = Array.from({ length: 12 }, (_, index) => `f${index}`);
   for (const name of names) writeFileSync(join(server.home, name), 'old');

@@ -188,7 +188,7 @@ async function startTarget(t: TestContext, onFirst: (name: string) => void) {
   return { url: `http://127.0.0.1:${(target.address() as AddressInfo).port}/`, whole, begun };
 }
 
-test('a file that shrinks or changes while it is sent is reported; the target gets no whole body, and the next file follows', async (t) => {
+test('a file that changes while it is sent is reported; the target gets no complete body, and the next file follows', async (t) => {
   let home = '';
   const target = await startTarget(t, (name) => {
     if (name === '/shrinks') truncateSync(join(home, 'shrinks'), 1000);
