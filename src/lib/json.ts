@@ -1,19 +1,17 @@
-/** Maximum nesting depth of lists and objects in JSON that the service receives (docs/spec/http.md#bad-input). */
+/** Maximum nesting depth of received JSON (docs/spec/http.md#bad-input). */
 export const deepestJson = 64;
 
-/** Thrown for JSON that is nested too deeply or that has too many values. */
+/** Thrown for JSON that exceeds a limit. */
 export class JsonLimitError extends Error {}
 
 interface JsonLimits {
-  /** Maximum nesting depth of lists and objects. */
   deepest?: number;
-  /** Maximum number of values. Lists and objects count, and so do the values in them. */
+  /** Lists and objects count, and so do the values in them. */
   maxValues?: number;
 }
 
 /**
- * Parses JSON that the service receives. `JSON.parse` accepts several thousand levels, which would exhaust the stack of recursive code such
- * as `JSON.stringify`.
+ * Parses received JSON. Thousands of levels would exhaust the stack of recursive code such as `JSON.stringify`.
  *
  * @throws JsonLimitError if the text exceeds a limit
  * @throws SyntaxError for a text that is not JSON
@@ -23,7 +21,7 @@ export function parseJson(text: string, { deepest = deepestJson, maxValues = Num
   return JSON.parse(text);
 }
 
-/** Returns whether a text has more opening brackets than `limit`. Most JSON has fewer brackets, so its depth need not be checked. */
+/** Most JSON has fewer brackets, so its depth need not be checked. */
 function hasManyBrackets(text: string, limit: number): boolean {
   let count = 0;
   for (const bracket of '[{')
@@ -56,14 +54,13 @@ function checkLimits(text: string, deepest: number, maxValues: number): void {
   }
 }
 
-/** Returns the index of the quotation mark that ends a string. */
 function endOfText(json: string, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
   return at;
 }
 
-/** Returns whether a value is a JSON object, and not a list or null. */
+/** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -77,7 +74,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** Returns a member if the object itself has it. A plain lookup of a received name such as `constructor` could find an inherited member. */
+/** Returns an own member. A received name such as `constructor` could find an inherited one. */
 export function ownMember<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

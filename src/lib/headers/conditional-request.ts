@@ -1,30 +1,29 @@
 import { parseHttpDate } from './http-dates.ts';
 
-/** The value of `If-Match` or `If-None-Match`: `*` for any entity, or the entity tags as they were sent. */
+/** `*` for any entity, or the entity tags as sent. */
 type EntityTagCondition = '*' | readonly string[];
 
 /**
- * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). If the header is malformed, returns the tags that can be read. If there are
- * none, `If-Match` fails, which is safe.
+ * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). Unreadable tags are left out. Without tags, `If-Match` fails, which is safe.
  */
 function parseEntityTags(header: string): EntityTagCondition {
   if (header.trim() === '*') return '*';
   return header.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\uffff]*"/g) ?? [];
 }
 
-/** Compares strongly (RFC 9110 §8.8.3.2). The tags must be equal, and neither may be weak. */
+/** Compares strongly (RFC 9110 §8.8.3.2): neither tag may be weak. */
 export function matchesStrongly(condition: EntityTagCondition, etag: string): boolean {
   return condition === '*' || (!etag.startsWith('W/') && condition.includes(etag));
 }
 
-/** Compares weakly (RFC 9110 §8.8.3.2). The tags must be equal apart from `W/`. */
+/** Compares weakly (RFC 9110 §8.8.3.2). */
 function matchesWeakly(condition: EntityTagCondition, etag: string): boolean {
   const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
   return condition === '*' || condition.some((tag) => opaque(tag) === opaque(etag));
 }
 
 /**
- * Returns the strong entity tag of a file. Each upload creates a new file with another inode and time, so the tag changes, too.
+ * Returns the strong entity tag of a file. Each upload creates a new file, with another inode and time.
  *
  * @param file modification time in milliseconds with a fraction, size in bytes, inode number
  */
@@ -32,14 +31,12 @@ export function fileEntityTag(file: { modifiedMs: number; sizeBytes: number; ino
   return `"${file.inode.toString(36)}-${file.sizeBytes.toString(36)}-${Math.round(file.modifiedMs * 1000).toString(36)}"`;
 }
 
-/** The current state of a resource. */
 interface Validators {
   etag: string;
   /** Unix time in milliseconds. */
   lastModifiedMs: number;
 }
 
-/** The conditional headers of a request. Absent headers are undefined. */
 export interface ConditionHeaders {
   'if-match'?: string | undefined;
   'if-none-match'?: string | undefined;
@@ -48,8 +45,7 @@ export interface ConditionHeaders {
 }
 
 /**
- * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2. Dates are compared in whole seconds; invalid dates are
- * ignored.
+ * Evaluates preconditions in the order of RFC 9110 §13.2.2. Dates are compared in whole seconds; invalid ones are ignored.
  *
  * @param request.current undefined if the resource does not exist
  */
@@ -77,7 +73,7 @@ export function evaluateConditions(request: {
   return 'proceed';
 }
 
-/** Returns whether `Range` applies. For this, `If-Range` must be absent or match the current representation (RFC 9110 §13.1.5). */
+/** Whether `Range` applies: `If-Range` is absent or matches the representation (RFC 9110 §13.1.5). */
 export function rangeApplies(ifRange: string | undefined, current: Validators): boolean {
   if (ifRange === undefined) return true;
   if (ifRange.includes('"')) return matchesStrongly(parseEntityTags(ifRange), current.etag) && ifRange.trim() === current.etag;

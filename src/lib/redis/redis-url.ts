@@ -1,14 +1,13 @@
 import { ServiceError } from '../errors.ts';
 
-/** The address of Redis: a single server, servers with Sentinel, or a cluster. */
 export interface RedisAddress {
   kind: 'single' | 'sentinel' | 'cluster';
   hosts: { host: string; port: number }[];
   isTls: boolean;
-  /** ACL user; empty for the default user. */
+  /** Empty for the default user. */
   username: string;
   password: string;
-  /** Name of the primary in Sentinel; empty without Sentinel. */
+  /** Empty without Sentinel. */
   primaryName: string;
   database: number;
 }
@@ -23,8 +22,8 @@ const shapes = {
 } as const;
 
 /**
- * Parses the URL of `server.state`. Its forms are `redis://[user:password@]host[:port][/database]`,
- * `redis+sentinel://host,host/primary[/database]` and `redis+cluster://host,host`. `rediss` instead of `redis` means TLS.
+ * Parses `redis://[user:password@]host[:port][/database]`, `redis+sentinel://host,host/primary[/database]` or `redis+cluster://host,host`.
+ * `rediss` means TLS.
  *
  * @throws ServiceError `bad-request` with the reason, which never contains the password
  */
@@ -55,7 +54,7 @@ export function parseRedisUrl(text: string): RedisAddress {
   };
 }
 
-/** Formats the address without credentials, for logs. */
+/** Formats the address without credentials. */
 export function describeRedisAddress({ kind, hosts, primaryName }: RedisAddress): string {
   const list = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
   return kind === 'sentinel' ? `${primaryName} at ${list}` : list;

@@ -12,10 +12,9 @@ import {
   type TransportResponse,
 } from './remote-transport.ts';
 
-/** The reason why a request got no usable reply. */
+/** Why a request got no usable reply. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
 
-/** The result of one request to a remote endpoint. */
 export type RemoteResult =
   | {
       kind: 'reply';
@@ -23,44 +22,42 @@ export type RemoteResult =
       reason: string;
       headers: [string, string][];
       body: Buffer;
-      /** Whether `body` is only the beginning of the reply's body. */
       isTruncated: boolean;
-      /** Whether the reply began before a streamed request body was completely sent. If so, the rest of the body was not sent. */
+      /** Whether the reply began before the whole streamed body was sent. The rest was not sent. */
       isEarly: boolean;
       durationMs: number;
     }
-  /** The server sent no reply, or the reply was not complete within the timeout. */
+  /** No reply, or no complete one in time. */
   | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
-  /** The server sent a reply that is incomplete, too large or not HTTP. */
+  /** The reply is incomplete, too large or not HTTP. */
   | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
 
-/** Options for the requests to an endpoint (docs/spec/authentication.md#own-requests). */
+/** Options of an endpoint (docs/spec/authentication.md#own-requests). */
 export interface RemoteEndpointOptions {
   headers: readonly (readonly [string, string])[];
-  /** User name for HTTP Basic. It overrides an `Authorization` line in `headers`. */
+  /** For HTTP Basic. It overrides `Authorization` in `headers`. */
   username: string;
   password: string;
-  /** Timeout in milliseconds for the whole request, from connecting until the reply is complete. */
+  /** For the whole request, in milliseconds. */
   timeoutMs: number;
   maximumReplyBytes: number;
-  /** Whether a longer reply is truncated. If not, a longer reply is invalid. */
+  /** If not, a longer reply is invalid. */
   truncatesReply?: boolean;
-  /** Whether a reply with a content coding is invalid. Requests never ask for a content coding. */
+  /** Whether a content coding makes a reply invalid. No request asks for one. */
   refusesContentCodings?: boolean;
   caPem?: string | undefined;
   clock: Clock;
 }
 
-/** One request to a remote endpoint. */
 export interface RemoteRequest {
   url: string;
   method: string;
-  /** Headers of the request. A configured header overrides a header of the same name given here. */
+  /** Configured headers of the same name override these. */
   headers: Record<string, string>;
   /** Headers that override all others. */
   finalHeaders?: Record<string, string>;
   body?: string | Buffer | StreamedBody | undefined;
-  /** Timeout in milliseconds; replaces the timeout of the endpoint's options. */
+  /** Milliseconds; replaces the endpoint's timeout. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -74,10 +71,7 @@ const defaultLines = new Map<string, HeaderLine>([
   ['accept-encoding', ['accept-encoding', 'identity']],
 ]);
 
-/**
- * A client of one remote endpoint. Several requests can run at the same time. The client follows no redirects, and limits the size of
- * replies.
- */
+/** A client of one remote endpoint. It follows no redirects. */
 export class RemoteEndpoint {
   readonly #options: RemoteEndpointOptions;
   readonly #transport: Transport;
@@ -93,9 +87,9 @@ export class RemoteEndpoint {
   }
 
   /**
-   * Sends a request and reads the whole reply. Failures of the network or of the server are returned as results, not thrown.
+   * Sends a request and reads the reply. Failures of network and server are results.
    *
-   * @throws the reason of the request's signal if the signal aborts
+   * @throws the signal's reason if it aborts
    */
   async request(request: RemoteRequest): Promise<RemoteResult> {
     const { clock } = this.#options;
@@ -136,7 +130,7 @@ export class RemoteEndpoint {
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
-      // The connection is closed, because the server would treat the next request as the rest of the body.
+      // The server would take the next request for the rest of the body.
       if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',
@@ -163,16 +157,13 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  // ofetch is loaded at its first use, because it loads the `fetch` of Node.js, which takes longer than the rest of the start.
+  // ofetch loads the `fetch` of Node.js, which takes longer than the rest of the start.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
     return createFetch({ fetch: this.#transport.fetch });
   }
 
-  /**
-   * Merges all headers of a request. Names are compared without case. If several headers have the same name, the last one is sent, with its
-   * own spelling of the name.
-   */
+  /** Names are compared without case. The last header of a name is sent, in its own spelling. */
   #mergeHeaders(request: RemoteRequest): Record<string, string> {
     const lines = new Map(defaultLines);
     for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);

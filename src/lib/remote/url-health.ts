@@ -1,29 +1,26 @@
 import type { Clock } from '../clock.ts';
 
-/** Time in milliseconds for which a failing URL is suspended if there are other URLs (docs/spec/delivery.md#several-urls). */
+/** Suspension of a failing URL in milliseconds, if there are others (docs/spec/delivery.md#several-urls). */
 export const suspensionMs = 300_000;
 
-/**
- * Knows which of several URLs fail. One implementation keeps the suspensions in memory (below). Another one keeps them in Redis, for
- * several nodes.
- */
+/** Knows which of several URLs fail. */
 export interface UrlHealth {
-  /** Returns the URLs that are not suspended, in the given order. */
+  /** In the given order, without suspended ones. */
   available(urls: readonly string[]): Promise<string[]>;
   suspend(url: string): Promise<void>;
-  /** Returns the number of URLs that this process suspended and that are still suspended. */
+  /** Returns the number of this process's current suspensions. */
   countSuspended(): number;
 }
 
 export interface Suspension {
   url: string;
-  /** End of the suspension, Unix time in milliseconds. */
+  /** Unix time in milliseconds. */
   untilMs: number;
 }
 
 export interface UrlSuspensions extends UrlHealth {
   suspended(urls: readonly string[]): Promise<Suspension[]>;
-  /** Ends the suspension of a URL. @returns whether the URL was suspended */
+  /** @returns whether the URL was suspended */
   lift(url: string): Promise<boolean>;
 }
 
