@@ -34,7 +34,7 @@ export function componentType({ creatorType, sshKey }: CredentialOptions): strin
 }
 
 /**
- * Reads the credentials that the options of `svc auth-test` name. They are one credential, or a key and then a password.
+ * Reads the credentials of `svc auth-test`: one, or a key and then a password.
  *
  * @throws ServiceError `bad-request` for any other combination
  */
@@ -99,18 +99,17 @@ const caseOptions = z.strictObject({
   password: z.string().optional(),
   ssh_key: z.string().optional(),
   certificate: z.string().optional(),
-  /** ID of a token. The methods are asked as if the token's secret had already been verified. */
+  /** ID of a token, whose secret counts as verified. */
   token: z.string().optional(),
   expect: loginOutcome,
-  /** Members that the account must have, with their values. */
+  /** Members that the account must have. */
   account: z.record(z.string(), z.unknown()).optional(),
 });
 const suiteOptions = z.union([z.array(caseOptions), z.strictObject({ cases: z.array(caseOptions) }).transform((suite) => suite.cases)]);
 
-/** One case of a suite, with credentials and the expected result. */
 export type SuiteCase = z.infer<typeof caseOptions>;
 
-/** The result of one case. The names of its members are those in the output with `--json`. */
+/** `--json` prints the members with these names. */
 export const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),
@@ -122,7 +121,7 @@ export const caseResult = z.strictObject({
 export type CaseResult = z.infer<typeof caseResult>;
 
 /**
- * Reads a suite. It is a YAML or JSON list of cases, or a map with the member `cases`.
+ * Reads a suite: a YAML or JSON list of cases, or a map with `cases`.
  *
  * @throws ServiceError `bad-request`, which names the wrong case
  */

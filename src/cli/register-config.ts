@@ -110,7 +110,6 @@ Examples:
 
 const configOption = ['-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)'] as const;
 
-/** Reads a list of kinds of credentials. */
 function kindList(text: string): CredentialKind[] {
   const kinds = text.split(',').map((kind) => kind.trim());
   const isKind = (kind: string): kind is CredentialKind => credentialKinds.includes(kind as CredentialKind);

@@ -23,7 +23,7 @@ export interface ConfigTestOptions {
   json?: boolean;
 }
 
-/** The result of one case. The names of its members are those in the output with `--json`. */
+/** `--json` prints the members with these names. */
 const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),
@@ -34,7 +34,6 @@ const caseResult = z.strictObject({
 
 type CaseResult = z.infer<typeof caseResult>;
 
-/** The results of all cases. */
 export const testReport = z.strictObject({ passed: z.int(), failed: z.int(), cases: z.array(caseResult) });
 
 /** Runs the unit tests of a configuration. @returns 0 if all pass, otherwise 1 */
@@ -68,7 +67,7 @@ function runTimed(config: Config, item: ConfigCase, folder: string, isUpdate: bo
   return { name, passed: problems.length === 0, problems, duration_ms: durationMs, actual };
 }
 
-/** Compares a result with its golden file. With `isUpdate`, the file is written instead. @returns the differences as lines */
+/** With `isUpdate`, the golden file is written. @returns the differences as lines */
 function compareGolden(file: string, actual: unknown, isUpdate: boolean): string[] {
   const text = `${JSON.stringify(actual, null, 2)}\n`;
   if (isUpdate) {

@@ -14,7 +14,6 @@ export interface ValidateOptions {
   strict?: boolean;
   json?: boolean;
   sarif?: boolean;
-  /** Number of nodes that will run with the configuration. */
   workers?: number;
 }
 

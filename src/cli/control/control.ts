@@ -15,7 +15,6 @@ interface ControlOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** The columns that `list` prints for each kind of entry. */
 const columns: Readonly<Record<ControlledName, readonly string[]>> = {
   trash: ['id', 'deleted', 'account', 'size', 'path'],
   sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
@@ -90,7 +89,6 @@ function printLines(items: readonly ShownItem[]): void {
   for (const item of items) print(JSON.stringify(item));
 }
 
-/** Formats items as aligned columns, with a header in capitals. */
 function table(names: readonly string[], items: readonly ShownItem[]): string {
   const rows = items.map((item) => names.map((name) => visible(String(item[name] || '-'))));
   const widths = names.map((name, index) => Math.max(name.length, ...rows.map((row) => row[index]?.length ?? 0)));
@@ -119,7 +117,6 @@ export async function showHeld(id: string, options: HeldOptions): Promise<number
   return exitCode.done;
 }
 
-/** Formats an upload with one line for each value and each verdict. */
 function described({ digest, verdicts, ...facts }: ShownItem): string {
   const lines = Object.entries(facts).map(([name, value]) => `${name}: ${visible(String(value))}`);
   const { 'sha-256': sha256 } = digest as { 'sha-256': string };
@@ -136,7 +133,7 @@ const done: Readonly<Record<HeldAction, string>> = {
   'inspect-again': 'inspecting again',
 };
 
-/** Releases or discards held uploads, or has them inspected again. @returns 1 if the action failed for at least one of them */
+/** Releases, discards or inspects held uploads again. @returns 1 if that failed for at least one */
 export async function actOnHeld(action: HeldAction, ids: readonly string[], options: HeldOptions): Promise<number> {
   const results = await askHeld(await serviceFolder(options), action, ids, userInfo().username, options.reason);
   const failed = results.filter(({ error }) => error !== undefined);

@@ -15,7 +15,6 @@ export interface HealthOptions {
   json?: boolean;
 }
 
-/** The output of `svc health --json`. */
 export const healthReport = z.strictObject({
   url: z.string(),
   ready: z.boolean(),
@@ -23,7 +22,6 @@ export const healthReport = z.strictObject({
   checks: z.record(z.string(), z.string()).describe('State of each part: `ok`, or what is wrong.'),
 });
 
-/** Maximum number of bytes read from the service's reply. */
 const maxBytes = 64 * 1024;
 
 /**
@@ -84,7 +82,7 @@ async function ask(url: string, timeoutS: number): Promise<{ status: number; tex
   return { status: result.status, text: result.body.toString('utf8') };
 }
 
-/** Reads the state of each part of the service from the reply. @returns an empty object if the reply is not from svc */
+/** @returns an empty object if the reply is not from svc */
 function parseChecks(text: string): Record<string, string> {
   try {
     const { checks } = JSON.parse(text) as { checks?: Record<string, unknown> };

@@ -3,16 +3,15 @@ import { permissionKeywords } from '../../accounts/permissions.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { addAccount, type Draft, draftAccount, emptyDraft, type ImportInput } from './draft.ts';
 
-/** A record of a file, and the line on which it begins. */
 export interface CsvRecord {
   fields: string[];
   line: number;
 }
 
 /**
- * Reads comma-separated values (RFC 4180). Quoted fields may contain commas, doubled quotes and line ends.
+ * Reads comma-separated values (RFC 4180).
  *
- * @param separator separator of fields: `,`, `;` or a tab
+ * @param separator `,`, `;` or a tab
  * @throws ServiceError `bad-request` if a quotation mark is not closed
  */
 export function readCsv(text: string, separator: string): CsvRecord[] {
@@ -47,7 +46,7 @@ export function readCsv(text: string, separator: string): CsvRecord[] {
   return records;
 }
 
-/** The accepted names of columns in the first line, each with the meaning of the column. */
+/** Accepted names of columns, with their meaning. */
 const columns: Readonly<Record<string, string>> = {
   name: 'name',
   user: 'name',
@@ -70,7 +69,7 @@ const columns: Readonly<Record<string, string>> = {
   quota_size: 'quota',
 };
 
-/** Reads tables of accounts. The first line names the columns. Plain-text passwords are replaced by hashes. */
+/** Reads tables of accounts. The first line names the columns. Plain-text passwords are hashed. */
 export async function importCsv({ files, home, port }: ImportInput): Promise<Draft> {
   const draft = emptyDraft();
   draft.services.sftp = { type: 'ssh', port: port ?? 2222 };
@@ -127,14 +126,14 @@ async function addRecord(draft: Draft, file: string, names: readonly string[], {
   account.password = value('hash') || (await hashImported(value('password'), tell));
 }
 
-/** Returns the hash of a password. The column of passwords may already contain hashes. */
+/** The column may already contain hashes. */
 async function hashImported(password: string, tell: (what: string, instead: string) => unknown): Promise<string | undefined> {
   if (password === '') return undefined;
   try {
     parsePasswordHash(password);
     return password;
   } catch {
-    // This is a plain-text password, or a hash that cannot be verified. The later check of all hashes reports such a hash.
+    // The later check of all hashes reports one that cannot be verified.
     if (/^\$\w+\$|^\{\w+\}/.test(password)) return password;
   }
   try {

@@ -2,30 +2,27 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { InputFile, Note } from './draft.ts';
 
-/** A line of sshd_config(5). */
 export interface Directive {
-  /** Name of the keyword in lower case. */
+  /** In lower case. */
   keyword: string;
-  /** Name of the keyword as it was written. */
+  /** As written. */
   name: string;
   args: string[];
   file: string;
   line: number;
 }
 
-/** A condition of `Match`. */
 interface Criterion {
   name: string;
   patterns: string;
 }
 
-/** The directives of one `Match` block. The directives before the first `Match` are a block without conditions. */
+/** The directives of one `Match` block, or those before the first one. */
 export interface Block {
   criteria: Criterion[];
   directives: Directive[];
 }
 
-/** An account for which conditions are evaluated. */
 interface Subject {
   name: string;
   groups: readonly string[];
@@ -35,8 +32,7 @@ const maxDepth = 16;
 const maxFiles = 256;
 
 /**
- * Splits a line into words as OpenSSH does. Single and double quotes, and backslashes before quotes and blanks, are supported. `#` begins a
- * comment.
+ * Splits a line as OpenSSH does, with quotes, backslashes and comments.
  *
  * @returns undefined if a quotation mark is not closed
  */
@@ -63,7 +59,7 @@ export function splitWords(line: string): string[] | undefined {
   return words;
 }
 
-/** Reads a configuration and the files that it includes. @param root folder that takes the place of the old machine's `/` */
+/** Reads a configuration and its included files. @param root copy of the old machine's `/` */
 export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Block[] {
   const blocks: Block[] = [{ criteria: [], directives: [] }];
   let files = 0;
@@ -88,7 +84,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
             continue;
           }
           try {
-            // Conditions in an included file add to those of the block that includes the file, and end with the file.
+            // Conditions in an included file add to those around it, and end with the file.
             const around = blocks.at(-1) as Block;
             read(included, readFileSync(included, 'utf8'), depth + 1, around.criteria);
             if (blocks.at(-1) !== around) blocks.push({ criteria: around.criteria, directives: [] });
@@ -97,7 +93,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
           }
         }
       } else {
-        // The value of ForceCommand extends to the end of the line, including any text after `#`.
+        // ForceCommand extends to the end of the line, including `#`.
         const whole =
           keyword === 'forcecommand'
             ? [
@@ -136,15 +132,12 @@ function includedPaths(pattern: string, root: string): string[] {
       .sort()
       .map((entry) => join(folder, entry));
   } catch {
-    // Like sshd, treat a pattern as matching nothing if its folder cannot be read.
+    // sshd treats a pattern as empty if its folder cannot be read.
     return [];
   }
 }
 
-/**
- * Returns whether a text matches an OpenSSH pattern with the wildcards `*` and `?`. Its run time is at most proportional to the product of
- * both lengths.
- */
+/** Matches an OpenSSH pattern with `*` and `?`. Time is at most proportional to the product of both lengths. */
 export function matchesPattern(text: string, pattern: string): boolean {
   let [at, of, star, kept] = [0, 0, -1, 0];
   while (at < text.length) {
@@ -163,17 +156,14 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return of === pattern.length;
 }
 
-/**
- * Returns whether a list of patterns matches. At least one pattern without `!` must match, and the text must not match any pattern that
- * follows a `!`.
- */
+/** A pattern without `!` must match, and none after a `!`. */
 export function matchesList(text: string, patterns: string): boolean {
   const all = patterns.split(',');
   if (all.some((pattern) => pattern.startsWith('!') && matchesPattern(text, pattern.slice(1)))) return false;
   return all.some((pattern) => !pattern.startsWith('!') && matchesPattern(text, pattern));
 }
 
-/** Returns whether a block applies to an account: always, never, or for some of its connections (addresses, ports). */
+/** `sometimes` for conditions on addresses or ports. */
 export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'always' | 'never' | 'sometimes' {
   let result: 'always' | 'sometimes' = 'always';
   for (const criterion of criteria) {
@@ -191,9 +181,8 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
 }
 
 /**
- * Returns the possible values of a keyword for an account. `usual` applies if no condition on addresses is met. Like sshd, the function
- * takes this value from the first matching `Match` block, or else from the lines before the first `Match`. `sometimes` contains the values
- * of the blocks that match only some connections.
+ * Returns the possible values of a keyword. `usual` is from the first `Match` block that always applies, or from before the first `Match`,
+ * as in sshd. `sometimes` is from blocks for some connections.
  */
 export function lookUp(
   blocks: readonly Block[],

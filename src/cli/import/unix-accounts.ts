@@ -1,6 +1,5 @@
 import type { InputFile, Note } from './draft.ts';
 
-/** A line of passwd(5). */
 export interface UnixAccount {
   name: string;
   uid: number;
@@ -9,11 +8,11 @@ export interface UnixAccount {
   shell: string;
   file: string;
   line: number;
-  /** Hash from passwd or shadow; undefined if passwords are not accepted. */
+  /** Hash; undefined if passwords are not accepted. */
   password: string | undefined;
-  /** Reason why the password must not be imported. */
+  /** Why the password must not be imported. */
   passwordFault?: string;
-  /** Day on which the account expires, counted from 1970. */
+  /** Counted from 1970. */
   expiresOnDay?: number;
   groups: string[];
 }
@@ -31,7 +30,7 @@ function* linesOf(text: string): Generator<Fields> {
     if (content.trim() !== '' && !content.startsWith('#')) yield { fields: content.split(':'), line: index + 1 };
 }
 
-/** Returns the kind of an account file, judged by its name and its lines. */
+/** Judged by its name and lines. */
 export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | 'group' | undefined {
   const name = /[^/]*$/.exec(path)?.[0] ?? '';
   const named = /passwd/.test(name) ? 'passwd' : /shadow/.test(name) ? 'shadow' : /group/.test(name) ? 'group' : undefined;
@@ -41,7 +40,7 @@ export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | '
   return named === counted ? named : named && first === undefined ? named : undefined;
 }
 
-/** Reads passwd, shadow and group files as the system does. Returns accounts with their hashes and groups. */
+/** Reads passwd, shadow and group files as the system does. */
 export function readUnixAccounts(files: readonly InputFile[], nowMs: number, notes: Note[]): Map<string, UnixAccount> {
   const accounts = new Map<string, UnixAccount>();
   const of = (kind: string) => files.filter((file) => unixFileKind(file) === kind);

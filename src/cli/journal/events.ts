@@ -88,7 +88,7 @@ export interface EventsOptions extends DeliveriesOptions, JournalOptions {
   catalogue?: boolean;
 }
 
-/** Interval at which `--follow` reads the journal, in milliseconds. */
+/** Interval between reads with `--follow`, in milliseconds. */
 const readEveryMs = 200;
 
 /** Prints the journal (docs/spec/command-line.md#events). */
@@ -120,7 +120,6 @@ async function printEvents(journal: Journal, options: EventsOptions, signal: Abo
   return exitCode.done;
 }
 
-/** Yields the events in the journal and then, with `--follow`, new events as they are written. */
 async function* follow(journal: Journal, options: EventsOptions, signal: AbortSignal): AsyncGenerator<LoggedEvent> {
   const reader = journal.openReader(({ path, offset, reason }) => complain(`${path}, byte ${offset}: ${reason}; skipped`), options);
   try {

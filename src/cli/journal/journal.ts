@@ -26,33 +26,30 @@ import { type ReplayedJournal, stoppedHandlers } from '../../webhooks/replay/und
 import { defaultDataFolder } from '../control/service-folder.ts';
 import { complain, visible } from '../output.ts';
 
-/** The journal of a service or of all its nodes, and the configuration if there is one. */
+/** The journal of a service or all its nodes, and the configuration, if any. */
 export interface Journal extends ReplayedJournal {
   config: Config | undefined;
-  /** The parsed configuration file. */
   source: Source | undefined;
-  /** Reason why there is no journal; undefined if there is one. */
+  /** Why there is no journal. */
   missing: string | undefined;
   serverUuid: string | undefined;
-  /** Opens the log to which `svc webhook-replay` writes its deliveries. */
+  /** Opens the log for deliveries of `svc webhook-replay`. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   close(): Promise<void>;
 }
 
-/** Options that locate the journal and the delivery records. */
 export interface JournalOptions {
   config?: string;
   dataFolder?: string;
 }
 
-/** Size in bytes at which a new file of delivery records is started. */
+/** Size at which a new file begins. */
 const recordFileBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the journal in `--data-folder`. Without that option, opens the journal of the configuration. Without a configuration, opens the
- * journal in `defaultDataFolder`. The caller must close the journal.
+ * Opens the journal of `--data-folder`, of the configuration, or of `defaultDataFolder`. The caller must close it.
  *
- * @param needsHandlers whether the event handlers are needed, so that the configuration is read even with `--data-folder`
+ * @param needsHandlers whether to read the configuration even with `--data-folder`
  * @throws ConfigError for an invalid configuration, ServiceError `unavailable` if its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions, needsHandlers: boolean): Promise<Journal> {
@@ -61,7 +58,7 @@ export async function findJournal(options: JournalOptions, needsHandlers: boolea
   return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
 
-/** Checks that there is a journal. @throws ServiceError `bad-request` if there is none */
+/** @throws ServiceError `bad-request` if there is no journal */
 export function assertJournal({ missing }: Journal): void {
   if (missing !== undefined) throw new ServiceError('bad-request', missing);
 }
@@ -103,7 +100,7 @@ async function findConfig(options: JournalOptions, needsHandlers: boolean): Prom
 
 const dayMs = 86_400_000;
 
-/** Opens the journal of all nodes that share a Redis. @throws ServiceError `unavailable` if Redis cannot be reached */
+/** @throws ServiceError `unavailable` if Redis cannot be reached */
 async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
   const link = createRedisLink(config.server.state, systemClock, silentLog);
   await link.start();
@@ -139,8 +136,7 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
       const orders = new HandlerOrders(link, systemClock);
       await orders.refresh();
       const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
-      // If no node has the lease of a handler, no node delivers the handler's events. So none of these events counts
-      // as waiting, unless the handler is paused.
+      // Without a lease, no node delivers the events, so they wait only for a paused handler.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
       const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
       if (running.length === 0) return new Map();

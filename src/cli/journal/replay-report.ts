@@ -14,10 +14,7 @@ export interface MalformedOptions {
 /** Thrown by `BadLines.add` to stop reading; `unlessEnded` catches it. */
 class RunEnded extends Error {}
 
-/**
- * Reports and counts malformed lines. They make the run fail, unless `skipMalformed` is set. With `strict`, the first malformed line ends
- * the run.
- */
+/** Reports and counts malformed lines, which make the run fail unless `skipMalformed` is set. With `strict`, the first one ends the run. */
 export class BadLines {
   readonly #options: MalformedOptions;
   count = 0;
@@ -27,12 +24,11 @@ export class BadLines {
     this.#options = options;
   }
 
-  /** Whether malformed lines make the run fail. */
   get isFailure(): boolean {
     return this.count > 0 && !this.#options.skipMalformed;
   }
 
-  /** The number of malformed lines as text, for example `2 malformed lines skipped`. */
+  /** For example `2 malformed lines skipped`. */
   get summary(): string {
     return `${count(this.count, 'malformed line')} ${this.#hasEnded ? 'ended the run' : 'skipped'}`;
   }
@@ -44,7 +40,7 @@ export class BadLines {
     if (this.#hasEnded) throw new RunEnded();
   }
 
-  /** Reports that a well-formed line names something that no longer exists. This does not make the run fail. */
+  /** Reports a well-formed line about something that no longer exists. The run does not fail. */
   missing(place: string, reason: string): void {
     complain(`${visible(place)}: ${visible(reason)}; skipped`);
   }
@@ -60,10 +56,9 @@ export class BadLines {
   }
 }
 
-/** Minimum time between two updates of the progress line, in milliseconds. */
+/** Minimum time between updates of the progress line, in milliseconds. */
 const drawEveryMs = 100;
 
-/** The result of one delivery. */
 export const replayedDelivery = z.strictObject({
   handler: z.string(),
   outcome: deliveryOutcome,
@@ -74,7 +69,7 @@ export const replayedDelivery = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** Prints the deliveries that failed (with `--json`, all deliveries), the progress of a replay, and the totals. */
+/** Prints failed deliveries (with `--json`, all), progress, and totals. */
 export class ReplayReport {
   readonly #isJson: boolean;
   readonly #showsProgress: boolean;
@@ -88,7 +83,6 @@ export class ReplayReport {
     this.#showsProgress = process.stderr.isTTY === true;
   }
 
-  /** Number of requests that were not delivered. */
   get failures(): number {
     return this.#counts.failed + this.#counts.discarded;
   }

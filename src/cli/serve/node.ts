@@ -13,19 +13,17 @@ import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** Maximum time, in milliseconds, from the end of the supervisor to the end of its nodes. */
+/** Maximum time from the end of the supervisor to that of its nodes, in milliseconds. */
 const endWithinMs = 3000;
 
-/**
- * Runs a node of `svc serve --workers`. It is an ordinary server that trusts the process which started it, and that ends with that process.
- */
+/** Runs a node of `svc serve --workers`: a server that trusts its parent process, and ends with it. */
 export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
-  // Ctrl-C sends the signal to the whole process group, but only the supervisor decides when a node stops.
+  // Ctrl-C reaches the whole process group, but only the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-  // Imported on demand, because a static import would load the module for every command.
+  // A static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
-  // Without this, Node.js would end this process immediately when the supervisor ends.
+  // Otherwise Node.js would end this process together with the supervisor.
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
   const gone = once(process, 'disconnect');
   const makeLog = (options: NodeSetup['log'], fields = {}) =>
@@ -64,7 +62,7 @@ export async function node(): Promise<number> {
   const supervisor = new Peer(process, answers, () => log.warn('a malformed or unexpected message of the supervisor is ignored'));
   supervisor.ask('hello').catch(() => {});
   await gone;
-  // The supervisor has ended, so the node cuts its transfers and ends, too.
+  // The supervisor has ended.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));
   server?.hurry();
   await server?.stop();

@@ -9,7 +9,7 @@ export async function man(program: Command): Promise<number> {
   return exitCode.done;
 }
 
-/** Renders the manual page svc(1) from the help texts, in the roff macros of man(7). */
+/** Renders svc(1) from the help texts, in the macros of man(7). */
 function manPage(program: Command): string {
   const commands = commandsBelow(program);
   return [
@@ -38,7 +38,6 @@ function manPage(program: Command): string {
   ].join('\n');
 }
 
-/** The environment variables that commands read, with their descriptions. */
 const environment: readonly (readonly [string, string])[] = [
   ['SVC_CONFIG', 'Configuration file, like --config.'],
   ['SVC_PASSWORD', 'Password of the account that svc serve creates without a configuration.'],
@@ -56,7 +55,7 @@ function commandsBelow(command: Command): Command[] {
     .flatMap((candidate) => [...(runs(candidate) ? [candidate] : []), ...commandsBelow(candidate)]);
 }
 
-/** Returns whether a command can be run. A command that only groups other commands has no options. */
+/** A command without options only groups others. */
 function runs(command: Command): boolean {
   return command.commands.length === 0 || command.options.length > 0;
 }
@@ -85,22 +84,22 @@ function optionLines(command: Command): string[] {
     .flatMap((option) => ['.TP', `.B ${roff(help.optionTerm(option))}`, roff(help.optionDescription(option))]);
 }
 
-/** Returns the text added with `addHelpText('after', …)`, such as examples and exit codes. */
+/** Returns the text of `addHelpText('after', …)`. */
 function addedHelp(command: Command): string {
   let text = '';
   const context = { error: false, command, write: (added: string) => (text += added) };
-  // Commander collects these texts through an event of the command. Its typings do not declare that a command is an EventEmitter.
+  // The typings do not declare that a command is an EventEmitter.
   (command as unknown as EventEmitter).emit('afterHelp', context);
   return text.trim();
 }
 
-/** Converts help text to roff. Lines become paragraphs, but indented lines, such as examples and tables, keep their layout. */
+/** Converts help text to roff. Indented lines keep their layout. */
 function addedText(text: string): string[] {
   const lines = text.split('\n').map((line) => (line === '' ? '.PP' : line.startsWith(' ') ? `.nf\n${roff(line)}\n.fi` : roff(line)));
   return text === '' ? [] : ['.PP', ...lines];
 }
 
-/** Escapes a text for roff: backslashes, hyphens, and dots and quotes at the start of a line. */
+/** Escapes backslashes, hyphens, and dots and quotes at the start of a line. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')
