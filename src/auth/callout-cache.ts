@@ -2,12 +2,9 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { AuthResult } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
-/**
- * Remembers accepted credentials (option `cache_seconds`). There is an implementation in state/memory, and one for several nodes in
- * state/redis.
- */
+/** Remembers accepted credentials (option `cache_seconds`). */
 export interface AcceptedCredentials {
-  /** Returns the keyed hash of `question`, which contains a secret. Secrets must not be stored in clear text. */
+  /** The keyed hash of `question`: secrets must not be stored in clear text. */
   keyFor(question: string): string;
   find(key: string): Promise<AuthResult | undefined>;
   keep(key: string, result: AuthResult): Promise<void>;
@@ -23,12 +20,12 @@ export function acceptedKey(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }
 
-/** Remembers accepted credentials, but neither refusals nor faults. Identical concurrent checks share one request. */
+/** Remembers accepted credentials, but no refusals or faults. Identical concurrent checks share one request. */
 export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
 
-  /** @param accepted undefined if nothing should be remembered; in that case, checks share no requests either */
+  /** @param accepted undefined if nothing is remembered; then checks share no requests either */
   constructor(accepted: AcceptedCredentials | undefined) {
     this.#accepted = accepted;
   }

@@ -10,10 +10,7 @@ import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 /** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
 const anonymousName = 'anonymous';
 
-/**
- * Creates a method that accepts requests without credentials, for public folders. All such requests act as one account, `anonymous`, which
- * belongs to the configured group.
- */
+/** A method that accepts requests without credentials, for public folders, as one account `anonymous` of the configured group. */
 function createAnonymousMethod(uuid: string, name: string, account: AccountConfiguration): AuthMethod {
   let state: MethodState = 'stopped';
   return {
@@ -37,7 +34,6 @@ function createAnonymousMethod(uuid: string, name: string, account: AccountConfi
   };
 }
 
-/** The dependencies of authentication methods. */
 export interface MethodDependencies extends CalloutDependencies {
   /** The option `accounts`. */
   accounts: Readonly<Record<string, LocalAccountOptions>>;

@@ -22,7 +22,6 @@ export interface Entry {
   gid: number;
 }
 
-/** An entry as listings show it. */
 export type ListedEntry = Pick<Entry, 'name' | 'isFolder' | 'sizeBytes' | 'modifiedMs' | 'isLink'>;
 
 export function toEntry(name: string, stats: Stats): Entry {
@@ -63,7 +62,7 @@ export function compareNames(a: string, b: string): number {
   return a.length - b.length;
 }
 
-// Surrogates rank above all other units, because they encode code points beyond the basic plane.
+// Surrogates rank highest, because they encode code points beyond the basic plane.
 function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

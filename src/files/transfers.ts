@@ -3,23 +3,20 @@ import type { EventContext, RequestTrace } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 
-/** A running transfer of a file or an archive. Only `Transfers` reads its properties. */
+/** A running transfer of a file or an archive. */
 export interface Transfer {
   readonly direction: 'download' | 'upload';
-  /** The account and the service of the transfer. */
   readonly files: { readonly account: Account; readonly context: EventContext };
   readonly path: VirtualPath;
   /** Monotonic time at which the transfer began. */
   readonly startedMs: number;
-  /** Bytes transferred so far. */
   readonly bytes: number;
   /** Undefined if the client has not announced the size. */
   readonly totalBytes: number | undefined;
-  /** Bytes that earlier requests transferred, for a continued upload. */
+  /** Bytes of earlier requests, for a continued upload. */
   readonly formerBytes?: number;
 }
 
-/** The state of a transfer at one moment. */
 export interface ShownTransfer {
   /** Unique in this node. */
   id: string;
@@ -40,7 +37,7 @@ export interface ShownTransfers {
   leftOut: number;
 }
 
-/** Maximum number of transfers in a list. If there are more, the oldest ones are listed. */
+/** The oldest transfers are listed. */
 export const maxShown = 100;
 
 /** Minimum period over which a rate is measured. */
@@ -52,7 +49,6 @@ interface Sample {
   bytes: number;
 }
 
-/** The state of a transfer that was listed before. */
 interface Listed {
   id: string;
   startedMs: number;
@@ -60,7 +56,7 @@ interface Listed {
   later: Sample;
 }
 
-/** The running transfers of one process. Only `count` and `list` look at all transfers; any other call only changes a map. */
+/** The running transfers of one process. Most calls only change a map. */
 export class Transfers {
   readonly #clock: Clock;
   readonly #underWay = new Map<Transfer, Listed | undefined>();
@@ -83,9 +79,7 @@ export class Transfers {
     return [...this.#underWay.keys()].filter(({ files }) => requests.has(files.context.request)).length;
   }
 
-  /**
-   * The running transfers. A rate is measured from an earlier call that was at least a second ago, or from the beginning of the transfer.
-   */
+  /** The running transfers. A rate is measured from an earlier call at least a second ago, or from the beginning. */
   list(): ShownTransfers {
     const nowMs = this.#clock.monotonicMs();
     const shown: ShownTransfer[] = [];
@@ -111,7 +105,7 @@ function showTransfer({ files, path, direction, bytes, totalBytes }: Transfer, l
     listed.later = { atMs: nowMs, bytes };
   }
   const { earlier, id, startedMs } = listed;
-  // `bytes` may decrease, because a file may be overwritten or truncated.
+  // `bytes` decreases if a file is overwritten or truncated.
   const bytesPerSecond = Math.max(0, ((bytes - earlier.bytes) * 1000) / Math.max(nowMs - earlier.atMs, 1));
   const { account, context } = files;
   return { id, service: context.component.uuid, account: account.name, path, direction, bytes, totalBytes, bytesPerSecond, startedMs };

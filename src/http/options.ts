@@ -17,7 +17,7 @@ import {
 } from '../lib/option-types.ts';
 import { appearanceOptions } from './appearance-options.ts';
 
-/** The value of `metadata_fields`: the name of the header and the allowed keys. Without keys, any key is allowed. */
+/** The name of the header and the allowed keys of metadata; without keys, any is allowed. */
 export interface MetadataFields {
   header: string;
   required: boolean;
@@ -39,14 +39,13 @@ const metadataFields = lineList().transform((lines, context): MetadataFields | n
   return { header: first.name, required: first.required, keys: keys.map((key) => ({ pattern: key.name, required: key.required })) };
 });
 
-/** The style of a custom trigger's button. */
 export const triggerStyles = ['primary', 'secondary', 'success', 'info', 'warning', 'danger'] as const;
 
 /** A named action that accounts can run on members of a folder. */
 export interface CustomTrigger {
   name: string;
   style: (typeof triggerStyles)[number];
-  /** UUIDs of the groups that may run the action; if the list is empty, all groups may. */
+  /** UUIDs of the groups that may run the action; empty for all. */
   groups: string[];
 }
 
@@ -131,7 +130,6 @@ const shared = {
   api_partial_success_headers: headerLines().default([]).describe('Headers that the client gets if the back-end gives no valid reply.'),
 };
 
-/** A service of type http or https. */
 export const httpOptions = z.strictObject({
   type: z.literal('http').describe('Files over HTTP.'),
   ...shared,

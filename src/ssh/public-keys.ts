@@ -20,12 +20,11 @@ export function readStrings(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buff
   return found;
 }
 
-/** Encodes a positive number as an `mpint` (RFC 4251 §5). A leading zero byte keeps the number positive. */
+/** A leading zero byte keeps the number positive (`mpint`, RFC 4251 §5). */
 export function toMpint(bytes: Buffer): Buffer {
   return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
 }
 
-/** Returns the number of bits of an `mpint`. */
 export function bitLength(mpint: Buffer | undefined): number {
   const text = mpint?.toString('hex').replace(/^0+/, '') ?? '';
   return text === '' ? 0 : BigInt(`0x${text}`).toString(2).length;
@@ -35,21 +34,20 @@ const ecdsa = 'ecdsa-sha2-';
 const ed25519Bytes = 32;
 const pointBytes: Readonly<Record<string, number>> = { nistp256: 65, nistp384: 97, nistp521: 133 };
 
-/** Returns whether clients may log in with keys of a type. */
 function isAccepted(type: string): boolean {
   return type === 'ssh-rsa' || clientSignatures.includes(type);
 }
 
 /**
- * Checks the type of a public key, and that the key is in canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In any other form, a known
- * key would not be recognised.
+ * Checks the type of a public key, and its canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In another form, a known key would not be
+ * recognised.
  *
  * @returns the reason why nobody can log in with it; undefined for a valid key
  */
 export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];
   try {
-    // Accepted keys have at most three fields. More are read, so that surplus fields are detected.
+    // Accepted keys have at most three fields; surplus ones must be detected.
     fields = readStrings(blob, 5);
   } catch {
     return 'The key cannot be read.';
@@ -79,7 +77,7 @@ function isPoint(type: string, values: readonly Buffer[]): boolean {
   return values.length === 2 && type === `${ecdsa}${name}` && point?.[0] === 4 && point.length === pointBytes[name];
 }
 
-/** Returns whether a number is greater than 0 and has no unnecessary leading bytes (RFC 4251 §5). */
+/** Greater than 0, without unnecessary leading bytes (RFC 4251 §5). */
 function isPositive(mpint: Buffer): boolean {
   const [first = 0x80, second = 0] = mpint;
   return first < 0x80 && (first > 0 || second >= 0x80);

@@ -38,13 +38,12 @@ import { keepOwnerAndMode, unrecorded } from './random-writer.ts';
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Files up to this size are written synchronously, because a write into the page cache costs far less than the thread pool. */
+/** Files up to this size are written synchronously, which costs far less than the thread pool. */
 const atOnceBytes = 128 * 1024;
 
 /**
- * Writes a file so that its name always has either the old or the complete new content. The content is written into a hidden file beside
- * the target. This hidden file is synced and renamed; then the folder is synced. The caller ends the writer with `finish`, `discard`,
- * `suspend` or `leave`.
+ * Writes a file so that its name always has either the old or the complete new content. Writes and syncs a hidden file beside the target,
+ * renames it, and syncs the folder. The caller ends the writer with `finish`, `discard`, `suspend` or `leave`.
  */
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
@@ -76,7 +75,7 @@ export class FileWriter implements RandomWriter {
     this.#pathMutex = pathMutex;
     this.#retention = retention;
     this.#onSynced = kept?.onSynced;
-    // The hidden file of an upload without content may not exist yet, so the file is created if necessary.
+    // The hidden file of an upload without content may not exist yet.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     let fd: number | undefined;
@@ -100,7 +99,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  // Bytes beyond the size were never confirmed, so they are cut off. A shorter file has lost confirmed bytes, which is an error.
+  // Bytes beyond the size were never confirmed. A shorter file has lost confirmed bytes.
   #cutTo(sizeBytes: number): void {
     const stats = fstatSync(this.fd);
     if (!stats.isFile() || stats.size < sizeBytes) throw new ServiceError('not-found', 'The content of the upload is gone.');
@@ -112,17 +111,16 @@ export class FileWriter implements RandomWriter {
     return `${this.#target.parent.realPath}/${this.#temporaryName}`;
   }
 
-  /** Whether the folder was removed. If so, the file cannot be finished. */
+  /** Whether the folder was removed, so that the file cannot be finished. */
   get isFolderGone(): boolean {
     return this.#isOpen && this.#target.parent.isGone;
   }
 
-  /** Appends chunks. */
   async write(chunks: readonly Buffer[]): Promise<void> {
     await this.writeAt(chunks, this.sizeBytes);
   }
 
-  /** Fills the new file with a copy-on-write clone of an opened file, if the file system supports that. @returns whether it was cloned */
+  /** Fills the new file with a copy-on-write clone of an opened file, if the file system can. @returns whether it was cloned */
   async clone(
     source: { fd: number; stats: Stats },
     temporaries: Pick<FilesEnvironment['temporaries'], 'take' | 'giveBack'>,
@@ -145,7 +143,7 @@ export class FileWriter implements RandomWriter {
     return true;
   }
 
-  /** Writes chunks at a position with one gathered write. If the kernel wrote less, writes the rest in the same way. */
+  /** Writes chunks at a position with one gathered write. Repeats it for what the kernel did not write. */
   async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
     let rest = [...chunks];
     let at = position;
@@ -169,7 +167,7 @@ export class FileWriter implements RandomWriter {
     this.#onSynced?.(syncedBytes);
   }
 
-  // Synced content is lost in a power cut unless the name of its file is on disk, too.
+  // After a power cut, synced content is lost unless the name of its file is on disk, too.
   async #syncName(): Promise<void> {
     if (this.#isNameSynced) return;
     await syncOpenedFolder(this.#target.parent.fd);
@@ -186,7 +184,7 @@ export class FileWriter implements RandomWriter {
   }
 
   async sync(): Promise<void> {
-    // A running sync covers only a part of the content. The sync of the rest need not wait for the running one.
+    // A running sync covers only a part of the content.
     const rest = fdatasyncAsync(this.fd).catch((error) => {
       this.#early.failure ??= error;
     });
@@ -217,7 +215,7 @@ export class FileWriter implements RandomWriter {
    *
    * @param durability receives the fault if the disk failed after the rename
    * @returns the new file's entry, and whether it replaced a file
-   * @throws ServiceError, and the errors of `options.gate`. After the error `held`, the writer has ended; the content has a new hidden name
+   * @throws ServiceError, and the errors of `options.gate`. After `held`, the writer has ended, and the content has a new hidden name
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;
@@ -262,7 +260,6 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** The written content, in the form that `options.gate` needs to inspect it. */
   #hidden(reservation: QuotaReservation | undefined): HiddenContent {
     const { parent, name } = this.#target;
     const { size: sizeBytes, mtimeMs: modifiedMs } = fstatSync(this.fd);
@@ -294,7 +291,7 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
-    // `before` may be outdated when `put` runs, because the quota and the trash may take time first.
+    // `before` may be outdated here: the quota and the trash may have taken time.
     let mayHaveChanged = reservation !== unlimited;
     const put = (kept: KeptReplaced | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
@@ -376,7 +373,7 @@ export class FileWriter implements RandomWriter {
     await this.#close();
   }
 
-  /** Removes the temporary file. If that fails, the file stays recorded, so that the next start of the service removes it. */
+  /** If the removal fails, the file stays recorded, so that the next start of the service removes it. */
   #removeTemporary(): void {
     try {
       unlinkSync(this.#target.parent.member(this.#temporaryName));

@@ -1,16 +1,13 @@
 import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 
-/** A folder, with a function that returns the path of a member. */
 interface Folder {
   member(name: string): string;
 }
 
-/** The rules for the name that new content gets. */
 export interface NameRules {
-  /** Whether an existing file may be replaced. */
   mayReplace: boolean;
-  /** If the existing file must not be replaced: whether the content is refused or gets a numbered name (`on_name_taken`). */
+  /** Whether the content is refused or gets a numbered name if the existing file must not be replaced (`on_name_taken`). */
   ifTaken: 'refuse' | 'number';
   /** Whether the account may create a file with another name in the same folder. */
   mayCreate: (name: string) => boolean;
@@ -22,12 +19,10 @@ export interface NameRules {
 const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
 
 /**
- * Renames a file unless the new name is taken. Uses link(2), which fails if the name exists. So nothing is replaced, even if another node
- * creates the name at the same moment. On a file system without hard links, lstat(2) looks for the name first, which protects only against
- * other renames by this process.
+ * Renames a file unless the new name is taken. link(2) fails if the name exists, even if another node creates it at the same moment.
+ * Without hard links, lstat(2) looks for the name, which only protects against this process.
  *
- * @param isShared whether other processes may rename the file, too. If another process renamed it first, this rename is undone, because
- *   the file would have two names
+ * @param isShared whether other processes may rename the file, too; if one was first, this rename is undone
  * @returns whether the file got the name
  * @throws Error ENOENT if the old name no longer exists
  */
@@ -45,7 +40,7 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
   try {
     unlinkSync(from);
   } catch (error) {
-    // If the old name is already gone, the file still has its new name.
+    // The old name is already gone, so the file keeps its new name.
     if (!isShared && systemErrorCode(error) === 'ENOENT') return true;
     unlinkSync(to);
     throw error;
@@ -53,7 +48,7 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
   return true;
 }
 
-/** Renames a file or folder to a name in a folder. If the name is taken, adds a number. */
+/** Renames a file or folder to a name in a folder, with a number if the name is taken. */
 export function renameToFreeOrNumber(from: string, folder: Folder, name: string): void {
   const isFolder = lstatSync(from).isDirectory();
   for (let to = name; ; to = freeName(folder, name)) {
@@ -62,7 +57,7 @@ export function renameToFreeOrNumber(from: string, folder: Folder, name: string)
 }
 
 /**
- * Renames a folder unless the new name is taken. An empty folder that has the new name is replaced.
+ * Renames a folder unless the new name is taken by anything but an empty folder.
  *
  * @returns whether the folder got the name
  */
@@ -78,7 +73,7 @@ export function renameFolderToFree(from: string, to: string): boolean {
 
 const longestNameBytes = 255;
 
-/** A free numbered name, such as `a (2).csv` for `a.csv`. If the taken numbers have no gaps, the result has the lowest free number. */
+/** A free numbered name, such as `a (2).csv` for `a.csv`: the lowest one if the taken numbers have no gaps. */
 export function freeName(folder: Folder, name: string): string {
   const isTaken = (number: number) => lstatSync(folder.member(numbered(name, number)), { throwIfNoEntry: false }) !== undefined;
   let high = 2;
@@ -106,5 +101,5 @@ export function nameTaken(): ServiceError {
   return new ServiceError('name-taken', 'The name is taken, and files may only be added here.');
 }
 
-/** Thrown if the name is taken. It ends the commit of the quota reservation, so that the bytes of the file are not counted. */
+/** Ends the commit of the quota reservation, so that the bytes of the file are not counted. */
 export class NameIsTaken extends Error {}

@@ -11,13 +11,12 @@ import { trashName } from './temporaries.ts';
 export interface WriteTarget {
   parent: OpenedFolder;
   name: string;
-  /** The file that will be replaced, if there is one. */
   existing: Stats | undefined;
 }
 
 /**
- * Opens the folder of a file that will be written. If the path is a symbolic link to a file inside the roots, the target of the link will
- * be replaced. Any other link counts as absent and will be replaced itself.
+ * Opens the folder of a file that will be written. A symbolic link to a file inside the roots leads to the file that will be replaced; any
+ * other link will be replaced itself.
  *
  * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
  */
@@ -47,7 +46,7 @@ function checkReplaceable(stats: Stats): void {
   if (!stats.isFile()) throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-/** The result of lstat(2) for a path; undefined if the path does not exist. */
+/** The result of lstat(2). */
 export function lstatOrUndefined(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
@@ -59,9 +58,7 @@ export interface OpenedFile {
   stats: Stats;
 }
 
-/**
- * A verified, open folder. Members are addressed through its descriptor, so they stay the same if the path leads to another folder later.
- */
+/** A verified, open folder. Its members are addressed through its descriptor, even if the path leads to another folder later. */
 export class OpenedFolder {
   readonly fd: number;
   readonly realPath: string;
@@ -73,22 +70,21 @@ export class OpenedFolder {
   }
 
   /**
-   * A path to member `name`. With `descriptorsNameFiles`, the path stays bound to this folder, even if the folder is renamed or replaced by
-   * a symbolic link (as with openat(2)).
+   * A path to member `name`. With `descriptorsNameFiles`, it stays bound to this folder, even if the folder is renamed or replaced (as with
+   * openat(2)).
    */
   member(name: string): string {
     return `${descriptorsNameFiles ? descriptorPath(this.fd) : this.realPath}/${name}`;
   }
 
-  /** The current real path of the folder. It differs from `realPath` if the folder was moved after it was opened. */
+  /** The current real path of the folder, which differs from `realPath` after a move. */
   currentPath(): string {
     return descriptorsNameFiles ? readlinkSync(descriptorPath(this.fd)) : this.realPath;
   }
 
   /**
-   * Runs a synchronous action with this folder as the working directory. Access to a member by its bare name costs less than half as much
-   * as access through `member`. No other code of the service uses relative paths, so the change of the working directory affects nothing
-   * else.
+   * Runs a synchronous action with this folder as the working directory: access by a bare name costs less than half as much as through
+   * `member`. No other code of the service uses relative paths.
    *
    * @param action receives a function that turns a member's name into a path
    */
@@ -119,7 +115,7 @@ export class OpenedFolder {
     if (descriptorsNameFiles) {
       const path = readlinkSync(descriptorPath(this.fd));
       if (path.includes(`/${trashName}/`)) return true;
-      // The kernel adds " (deleted)" to the path of a removed folder. A folder's own name may also end like this, so `nlink` decides.
+      // The kernel adds " (deleted)" to the path of a removed folder, but a folder's own name may also end like this.
       if (!path.endsWith(' (deleted)')) return false;
     }
     return fstatSync(this.fd).nlink === 0;
@@ -131,7 +127,7 @@ export class OpenedFolder {
   }
 }
 
-// The real path of the file needs no check, because the folder is verified and the file is not a symbolic link.
+// The folder is verified and the file is not a symbolic link, so its real path needs no check.
 function readMember(path: string, target: Buffer): number {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
@@ -147,7 +143,7 @@ function readMember(path: string, target: Buffer): number {
   }
 }
 
-/** A descriptor of the initial working directory, because the path of that directory may no longer exist. */
+/** The initial working directory, whose path may no longer exist. */
 let startFd: number | undefined;
 
 /** @returns whether the working directory was changed; that is impossible in worker threads */
@@ -220,7 +216,7 @@ export function inspect(roots: RealRoots, path: string): { stats: Stats; realPat
 export class FollowedFolder {
   #folder: OpenedFolder | undefined;
 
-  /** Must be called right before the folder is moved. @param path path of the folder; a path to anything else is not followed */
+  /** Must be called right before the folder is moved. A path to anything but a folder is not followed. */
   open(roots: RealRoots, path: string): void {
     this.close();
     try {

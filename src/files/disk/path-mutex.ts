@@ -1,15 +1,14 @@
-/** Allows only one action of this process at a time to change the file or folder at a real path. */
+/** Lets only one action of this process at a time change a real path. */
 export class PathMutex {
-  /** For each path, the running action, followed by the waiting actions in their order. */
+  /** For each path, the running action, then the waiting ones. */
   readonly #queues = new Map<string, (() => void)[]>();
 
-  /** Waits until no other action uses any of the given real paths, and then runs an action. Actions run in the order of the calls. */
+  /** Runs an action when no other action uses any of the given real paths. Actions run in the order of the calls. */
   runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
     const [only = ''] = paths;
     return paths.length === 1 && !this.#queues.has(only) ? this.#runAlone(only, action) : this.#runQueued(paths, action);
   }
 
-  // No other action uses the path or waits for it, so this action runs immediately.
   async #runAlone<T>(path: string, action: () => T | Promise<T>): Promise<T> {
     this.#queues.set(path, [() => {}]);
     try {
@@ -20,7 +19,7 @@ export class PathMutex {
   }
 
   async #runQueued<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
-    // All actions lock paths in the same order, which prevents deadlocks.
+    // The same order for all actions prevents deadlocks.
     const ordered = paths.length === 1 ? paths : [...new Set(paths)].sort();
     const locked: string[] = [];
     try {

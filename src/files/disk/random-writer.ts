@@ -7,18 +7,14 @@ import type { Keep, KeptReplaced } from '../trash/trash.ts';
 import type { Durability } from './folder-sync.ts';
 import type { NameRules } from './new-names.ts';
 
-/** Options for the end of a writer, when the new file is renamed to its final name. */
 export interface FinishOptions {
-  /** Throws if a lock forbids the change. The lock may have been taken while the file was written. */
+  /** Throws if a lock forbids the change: it may have been taken while the file was written. */
   requireUnlocked: () => Promise<void> | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
-  /** Access time to set together with `modifiedMs`, Unix time in milliseconds; by default equal to `modifiedMs`. */
+  /** Access time to set, Unix time in milliseconds; by default `modifiedMs`. */
   accessedMs?: number | undefined;
-  /**
-   * Called with the file that currently has the final name, while the mutex of the rename is locked. If the function throws, that file
-   * remains.
-   */
+  /** Called with the file that currently has the final name, under the mutex of the rename. If it throws, that file remains. */
   verify?: ((current: Entry | undefined) => void) | undefined;
   /** A successful `finish` ends the reservation. */
   reservation?: QuotaReservation;
@@ -27,11 +23,10 @@ export interface FinishOptions {
   keep?: Keep | undefined;
   /** Inspects the content before it becomes visible. */
   gate?: Gate | undefined;
-  /** If the file gets a numbered name, called with that name before the rename. */
+  /** Called before the rename if the file gets a numbered name. */
   onNumbered?: ((name: string) => Promise<void>) | undefined;
 }
 
-/** A file that was renamed to its final name. */
 export interface Finished {
   entry: Entry;
   isReplacement: boolean;
@@ -41,7 +36,6 @@ export interface Finished {
   numberedName?: string | undefined;
 }
 
-/** The outcome of a rename. */
 export interface Put {
   entry: Entry;
   freed: Promise<void> | undefined;
@@ -65,7 +59,6 @@ export interface RandomWriter {
   discard(reservation?: QuotaReservation): Promise<void>;
 }
 
-/** The content of an upload that several writers continue, one after the other. */
 export interface KeptContent {
   /** Name of the hidden file, beside the target. */
   name: string;
@@ -75,7 +68,7 @@ export interface KeptContent {
   onSynced: (sizeBytes: number) => void;
 }
 
-/** Used instead of `Temporaries` for content that outlives the process, because the upload store records such content. */
+/** Used instead of `Temporaries` for content that outlives the process: the upload store records it. */
 export const unrecorded = { add() {}, delete() {}, giveBack() {} };
 
 /** Gives a new file the owner and mode of the file that it will replace. */
@@ -86,7 +79,7 @@ export function keepOwnerAndMode(fd: number, existing: Stats): void {
   try {
     fchownSync(fd, existing.uid, existing.gid);
   } catch (error) {
-    // Only a privileged process may change the owner. Without the privilege, the file keeps the service's user as its owner.
+    // Only a privileged process may change the owner.
     if (systemErrorCode(error) !== 'EPERM') throw error;
   }
 }

@@ -4,26 +4,20 @@ import type { Clock } from '../../lib/clock.ts';
 import { type ClamdInspectionOptions, clamdAddress } from './options.ts';
 import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 
-/** Maximum length of a reply, which is one line. */
 const longestReplyCharacters = 4096;
 
 /**
- * Maximum number of attempts to send content. clamd may reply and close the connection before it has all content. If this process is still
- * writing then, the connection breaks and the reply is lost. So that the reply can be read, the next attempt pauses after each chunk,
- * beginning shortly before the position at which the connection broke.
+ * Maximum number of attempts to send content. clamd may reply and close the connection early; if this process is still writing, the reply
+ * is lost. So the next attempt pauses after each chunk, from shortly before that position on.
  */
 const maxAttempts = 6;
 
-/**
- * Maximum size of the system's buffers of a connection, in bytes. If the connection breaks, at most this many of the sent bytes were not
- * read by clamd.
- */
+/** Maximum size of the system's buffers of a connection: if it breaks, clamd has read all but this many of the sent bytes. */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
-/** Pause after each chunk in the second attempt, in milliseconds. Each further attempt adds this time to the pause. */
+/** Pause after each chunk in the second attempt; each further attempt adds this time. */
 const pauseMilliseconds = 5;
 
-/** Thrown if the connection ended while content was sent. */
 class BrokenError extends Error {}
 
 /** Lets clamd, the daemon of ClamAV, inspect files (clamd(8), command INSTREAM). */
@@ -120,7 +114,7 @@ export class ClamdInspector implements Inspector {
 async function sendContent(socket: Socket, content: InspectedContent, afterChunk: (bytes: number) => Promise<void>): Promise<void> {
   const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
   for await (const chunk of content.chunks()) {
-    // The buffer of the chunk may be reused only after the callback of `write` is called.
+    // The buffer of the chunk may be reused only after the callback of `write`.
     const written = new Promise<true>((resolve) => {
       socket.cork();
       socket.write(encodeLength(chunk.length));

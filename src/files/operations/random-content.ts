@@ -32,7 +32,7 @@ export class Extents {
   add(start: number, end: number): void {
     if (start >= end) return;
     const last = this.#parts.at(-1);
-    // Most files are written from beginning to end, so this fast path is usually enough.
+    // Most files are written from beginning to end.
     if (last && last.start <= start && start <= last.end) {
       last.end = Math.max(last.end, end);
       return;
@@ -48,19 +48,16 @@ export class Extents {
     this.#parts.splice(from, to - from, joined);
   }
 
-  /** Forgets all parts after a position. */
   cut(end: number): void {
     this.#parts = this.#parts.filter((part) => part.start < end);
     const last = this.#parts.at(-1);
     if (last) last.end = Math.min(last.end, end);
   }
 
-  /** Keeps only the first `count` parts, and forgets those after them. */
   forgetLast(count: number): void {
     this.#parts.length = Math.min(this.#parts.length, count);
   }
 
-  /** The unwritten parts between two positions. */
   gaps(start: number, end: number): Extent[] {
     const gaps: Extent[] = [];
     let at = start;
@@ -73,7 +70,6 @@ export class Extents {
     return gaps;
   }
 
-  /** Index of the first part that ends at or after a position. */
   #firstEndingAt(position: number): number {
     let low = 0;
     let high = this.#parts.length;
@@ -87,11 +83,8 @@ export class Extents {
 }
 
 export interface RandomContentOptions {
-  /** Whether a missing file is created. */
   create: boolean;
-  /** Whether the file must not exist yet. */
   exclusive: boolean;
-  /** Whether the old content is dropped. */
   truncate: boolean;
   /** Permission bits of a new file. */
   mode?: number | undefined;
@@ -111,17 +104,16 @@ interface Opened {
   reservation: QuotaReservation;
 }
 
-/** If there are more separate parts than this, the gaps between them are filled immediately. */
+/** With more separate parts than this, gaps are filled immediately. */
 const maxParts = 4096;
 
 const copyBytes = 1024 * 1024;
 
 /**
- * The content of a file whose parts are written in any order, without an announced length. Parts that were not written are read from the
- * old file, and copied from it at the end. Calls must not overlap. The caller calls `finish`, `keepBeginning` or `discard` at the end.
+ * The content of a file whose parts are written in any order, without an announced length. Unwritten parts come from the old file. Calls
+ * must not overlap. The caller ends with `finish`, `keepBeginning` or `discard`.
  */
 export class RandomContent {
-  /** Whether there was no file before. */
   readonly isNew: boolean;
   /** Real path of the file's folder when it was opened. */
   readonly folder: string;
@@ -132,10 +124,9 @@ export class RandomContent {
   readonly #reservation: QuotaReservation;
   readonly #paths: AccountPaths;
   readonly #extents = new Extents();
-  /** Descriptor of the old file, and the number of bytes at its beginning that are still part of the content. */
+  /** The old file, and the number of its bytes that are still part of the content. */
   #baseFd: number | undefined;
   #baseBytes: number;
-  /** Bytes taken from the reservation. */
   #paidBytes = 0;
 
   private constructor(paths: AccountPaths, { writer, base, reservation }: Opened, { parent, existing }: WriteTarget) {
@@ -183,12 +174,12 @@ export class RandomContent {
     }
   }
 
-  /** Whether the folder of the file was removed. Always false for a file that is written in place. */
+  /** Whether the folder of the file was removed; false for a file that is written in place. */
   get isFolderGone(): boolean {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
 
-  /** The descriptor on which attributes are set if the content stays unchanged. It belongs to the old file if there is one. */
+  /** Where attributes are set if the content stays unchanged: the old file, if any. */
   get unchangedFd(): number {
     return this.#baseFd ?? this.writer.fd;
   }
@@ -204,11 +195,11 @@ export class RandomContent {
     this.writtenBytes += bytes;
     if (this.#extents.count <= maxParts) return;
     await this.#fillGaps(0, this.#baseBytes);
-    // Gaps are filled only up to the end of the old file, so parts after that end can be dropped from the list.
+    // Gaps are filled only up to the end of the old file.
     this.#extents.forgetLast(maxParts / 2);
   }
 
-  /** Reads into `target`. @returns the number of bytes read; at the end of the file, fewer than the length of `target` */
+  /** Reads into `target`. @returns the number of bytes read, fewer at the end of the file */
   async read(offset: number, target: Buffer): Promise<number> {
     const end = Math.min(this.sizeBytes, offset + target.length);
     if (offset >= end) return 0;
@@ -219,7 +210,7 @@ export class RandomContent {
       if (bytesRead === 0) break;
       done += bytesRead;
     }
-    // If the file was extended, it has zeros after the written part.
+    // An extended file has zeros after the written part.
     target.fill(0, done, end - offset);
     return end - offset;
   }
@@ -233,7 +224,7 @@ export class RandomContent {
     this.sizeBytes = sizeBytes;
   }
 
-  /** Changes the final name of the file. Does nothing for a file that is written in place, which already has its name. */
+  /** Changes the final name of the file. A file that is written in place already has it. */
   retarget(openTarget: () => WriteTarget): void {
     if (this.writer instanceof FileWriter) this.writer.retarget(openTarget());
   }
@@ -246,7 +237,7 @@ export class RandomContent {
     return finished;
   }
 
-  /** Keeps only the content before the first gap, and renames the file to its final name. Not for a file that is written in place. */
+  /** Keeps only the content before the first gap, under the final name. Not for a file that is written in place. */
   async keepBeginning(
     durability: Durability,
     { requireUnlocked, rules, keep, gate }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep' | 'gate'>,
@@ -260,7 +251,7 @@ export class RandomContent {
     await this.writer.finish(durability, { requireUnlocked, rules, keep, gate, reservation: this.#reservation });
   }
 
-  /** Drops the content. The old file is unchanged, unless it was written in place. After `finish` or `keepBeginning`, only closes files. */
+  /** Drops the content; a file that was written in place stays changed. After `finish` or `keepBeginning`, only closes files. */
   async discard(): Promise<void> {
     this.#closeBase();
     try {
@@ -298,8 +289,7 @@ export class RandomContent {
   }
 }
 
-// Only a client that wants a new file may get a numbered name. A client that continues a file, or requires that the name is free, needs
-// exactly the requested name.
+// A client that continues a file, or requires a free name, needs exactly the requested name.
 function checkNumbered(
   paths: AccountPaths,
   path: VirtualPath,
@@ -310,7 +300,7 @@ function checkNumbered(
   if (current && !mayReplace && (!create || !truncate || exclusive)) throw nameTaken();
 }
 
-/** The error for a change of a file that must be uploaded as a whole, because it is inspected. */
+/** The error for a partial change of a file that is inspected. */
 export function inspectedWhole(): ServiceError {
   return new ServiceError('never-allowed', 'Files are inspected as a whole here: upload the whole file again.');
 }

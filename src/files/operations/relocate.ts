@@ -26,7 +26,7 @@ import { checkReplaceable, destinationExists, type ReplacementRules } from './re
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {
-  /** Called with the source at the beginning, and again right before the source is renamed. Refuses the move by throwing. */
+  /** Called with the source at the beginning, and again before its rename. Refuses the move by throwing. */
   verify?: ((source: Entry) => void) | undefined;
   /** @see RandomUploadOptions.finalName */
   finalName?: ((name: string) => string | undefined) | undefined;
@@ -34,34 +34,31 @@ export interface MoveOptions extends ReplacementRules {
   mayNumber?: boolean | undefined;
 }
 
-/** The source or the target of a move: a name in an opened folder. */
+/** The source or the target of a move. */
 export interface MoveEnd {
   folder: OpenedFolder;
   name: string;
   realPath: string;
 }
 
-/** A move whose source and target folders are open. */
 export interface Move {
   paths: AccountPaths;
   from: VirtualPath;
   to: VirtualPath;
-  /** The entry of the source. */
   entry: Entry;
   source: MoveEnd;
   target: MoveEnd;
   options: MoveOptions;
   /** Whether the target is in the trash, where its name is unique. */
   intoTrash?: true;
-  /** Receives the fault if the disk failed after the move was made. */
+  /** Receives the fault if the disk failed after the move. */
   durability: Durability;
-  /** For an item that is restored from the trash: its paths before its deletion. Inspections judged the content for these paths. */
+  /** For an item from the trash: its paths before its deletion, for which inspections judged it. */
   formerly?: { path: VirtualPath; realPath: string } | undefined;
-  /** If the source is a folder: finds its path after the move, even if it is moved again. */
+  /** For a folder: finds its path even if it is moved again. */
   followed?: FollowedFolder | undefined;
 }
 
-/** The outcome of a rename. */
 interface Put {
   replaced: 'file' | 'folder' | undefined;
   aside?: SetAside;
@@ -69,14 +66,12 @@ interface Put {
   kept?: KeptReplaced | undefined;
 }
 
-/** The kind of the entry that a move replaced. */
 export interface Replaced {
   kind: 'file' | 'folder' | undefined;
   /** Whether the replaced entry is in the trash. */
   trashed: true | undefined;
 }
 
-/** Makes a move, and syncs both folders. */
 export async function relocate(move: Move): Promise<Replaced> {
   const { source, target, durability } = move;
   let put: Put;
@@ -89,14 +84,13 @@ export async function relocate(move: Move): Promise<Replaced> {
   await put.kept?.settle(durability);
   await durability.syncFolder(target.folder.fd);
   await durability.syncFolder(source.folder.fd);
-  // After a disk fault, the replaced folder is not removed, because a power cut may undo the rename. The next start of the service restores
-  // or removes the folder.
+  // After a disk fault, a power cut may undo the rename. The next start of the service restores or removes the replaced folder.
   if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
   return { kind: put.replaced, trashed: put.kept && true };
 }
 
-/** Whether the move gives an uploaded file its final name instead of a temporary one (`a.csv` instead of `a.csv.part`). */
+/** Whether the move gives an uploaded file its final name (`a.csv` instead of `a.csv.part`). */
 export function endsUpload({ from, to, entry, options: { finalName } }: Move): boolean {
   if (entry.isFolder || !finalName) return false;
   return finalName(baseName(from)) !== undefined && finalName(baseName(to)) === undefined;
@@ -114,9 +108,7 @@ async function putInPlace(move: Move, content: Unnamed): Promise<Put> {
   }
 }
 
-/**
- * Renames content to the name of the destination. One mutex covers the check of conditions, the removal of the destination and the rename.
- */
+/** One mutex covers the check of conditions, the removal of the destination and the rename. */
 function renameOver({ paths, from, to, entry, source, target, options, intoTrash, followed }: Move, content: Unnamed): Promise<Put> {
   const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
@@ -133,7 +125,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
       const mustBeFree = isConditional || !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
       return content.named((member) => {
         if (intoTrash || !mustBeFree) renameSync(member, targetMember);
-        // Another node may have taken the name at the same moment.
+        // Another node may have taken the name.
         else if (isFolder && !renameFolderToFree(member, targetMember)) throw destinationExists();
         else if (!isFolder && !renameToFree(member, targetMember, true)) throw isConditional ? destinationExists() : nameTaken();
         return { replaced: undefined };
@@ -142,7 +134,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     checkKnown(existing, options);
     paths.environment.retention.requireFree(targetMember);
     if (!isFolder && existing.ino === ino && existing.dev === dev) {
-      // If both names are hard links to one file, rename(2) does nothing and leaves both, so the source is removed here.
+      // For two hard links to one file, rename(2) does nothing, so the source is removed here.
       content.named(unlinkSync);
       return { replaced: 'file' };
     }
@@ -179,7 +171,7 @@ function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
     throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-// Moves by means of a copy. Inspections see the copy, because other processes may still have the source open for writing.
+// Inspections see a copy, because other processes may still have the source open for writing.
 async function relocateAcross(move: Move): Promise<Put> {
   const { paths, from, source, target, options, durability } = move;
   const { temporaries } = paths.environment;
@@ -197,7 +189,7 @@ async function relocateAcross(move: Move): Promise<Put> {
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
-    // The source gets a hidden name. Nothing can be added to it then, so the later removal deletes only files that were copied.
+    // Under a hidden name, nothing can be added to the source, so only copied files are deleted later.
     const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
     aside = setAside(source.folder, source.name, roots, temporaries, { successor });
     if (!isSameState(copied, await treeState(aside.realPath)))
@@ -208,12 +200,12 @@ async function relocateAcross(move: Move): Promise<Put> {
   } catch (error) {
     if (isHeld(error)) {
       temporaries.delete(hiddenPath);
-      // If the source cannot be removed, the next start removes it. The file is held in any case.
+      // If this fails, the next start removes the source.
       await aside?.remove().catch(() => {});
       throw error;
     }
     aside?.putBack();
-    // The current path is used, because the folder of the target may have been moved together with the copy.
+    // The target's folder may have been moved with the copy.
     const isGone = await removeAll(roots, `${target.folder.currentPath()}/${hidden}`).catch(() => false);
     if (isGone) temporaries.delete(hiddenPath);
     throw asServiceError(error);

@@ -4,26 +4,25 @@ import type { AccountPaths } from '../account-paths.ts';
 import type { Entry, ListedEntry } from '../entry.ts';
 import { accountListing, type EntryBatches } from './account-listing.ts';
 
-/** Limits of a search, so that it ends and does not slow down other requests. */
+/** Limits of a search. */
 export const searchLimits = { lookedAtPerSecond: 10_000, found: 1_000, seconds: 30, waitingFolders: 100_000 } as const;
 
 export interface FoundEntry extends ListedEntry {
   path: VirtualPath;
 }
 
-/** Folds a text, so that differences in case and in composed characters do not matter. */
+/** Makes differences in case and in composed characters vanish. */
 function fold(text: string): string {
-  // Some characters, such as the kelvin sign (U+212A), are their own upper case, but have a usual letter as lower case (k). So
-  // `toLowerCase` comes first.
+  // `toLowerCase` comes first for characters such as the kelvin sign (U+212A), which only it maps to a usual letter.
   return text.normalize('NFC').toLowerCase().toUpperCase();
 }
 
 /**
- * Searches a folder tree, upper levels first, for names that contain a text. Yields the results in batches; an empty batch shows progress.
- * Folders that the account may not list are skipped, and symbolic links are not followed.
+ * Searches a folder tree, upper levels first, for names that contain a text. Yields batches; an empty one shows progress. Skips folders
+ * that the account may not list, and does not follow symbolic links.
  */
 export class Search implements AsyncIterable<FoundEntry[]> {
-  /** Whether a limit ended the search. If so, there may be more results. */
+  /** Whether a limit ended the search. */
   isTruncated = false;
   readonly #paths: AccountPaths;
   readonly #wanted: string;
@@ -78,12 +77,11 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     try {
       yield* accountListing(this.#paths, folder);
     } catch (error) {
-      // The folder is skipped: the account has no right to list it, it was removed meanwhile, or its path is too long for the system.
+      // No right to list it, removed meanwhile, or a path too long for the system: the folder is skipped.
       if (!isServiceError(error, 'forbidden', 'not-found', 'name-invalid')) throw error;
     }
   }
 
-  /** Pauses, so that the search does not exceed `lookedAtPerSecond`. */
   async #pause(count: number): Promise<void> {
     const { clock } = this.#paths.environment;
     this.#lookedAt += count;

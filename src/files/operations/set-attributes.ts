@@ -11,13 +11,12 @@ import { ownHeldAt } from '../inspections/own-held.ts';
 export interface AttributeChange {
   /** Access and modification time, Unix time in milliseconds. */
   times?: { accessedMs: number; modifiedMs: number } | undefined;
-  /** Permission bits. Bits above 0o777 (set-id bits) are never set. */
+  /** Permission bits; set-id bits (above 0o777) are never set. */
   mode?: number | undefined;
-  /** Owner and group. They must be the current ones, because they cannot be changed. */
+  /** The current owner and group; they cannot be changed. */
   owner?: { uid: number; gid: number } | undefined;
 }
 
-/** Event data of a change of attributes. */
 export function changeData({ times, mode }: AttributeChange): Record<string, unknown> {
   return {
     modified: times && times.modifiedMs / 1000,
@@ -60,7 +59,7 @@ function applyToPath(path: string, { times, mode }: AttributeChange): void {
   if (times) utimesSync(path, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
-// The path is opened with O_PATH, which needs no right to read the file. Such a descriptor accepts changes only through its path in /proc.
+// O_PATH needs no right to read the file. Such a descriptor accepts changes only through its path in /proc.
 function applyTo(paths: AccountPaths, realPath: string, change: AttributeChange): void {
   const { fd, realPath: resolved } = paths.mounts.roots.openVerified(realPath, openToLook);
   try {

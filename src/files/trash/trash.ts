@@ -13,7 +13,6 @@ import { type KeptContent, type QuotaReservation, treeBytes } from '../quota.ts'
 import { uploadEventUuid } from '../uploads/end-upload.ts';
 import { type EndReason, newTrashId, removeIfThere, type Trashed, TrashFolder } from './trash-folder.ts';
 
-/** An item in the trash, and the opened trash folder. */
 export interface InTrash {
   folder: TrashFolder;
   trashed: Trashed;
@@ -53,7 +52,7 @@ export async function writeRecord(
 }
 
 /**
- * Returns the current paths of a member of an opened folder. They differ from the former paths if the folder was moved.
+ * Returns the current paths of a member of an opened folder, which may have been moved.
  *
  * @param path virtual path of the member when the folder was opened
  */
@@ -67,7 +66,6 @@ export function currentPlace(
   return { realPath, path: realPath === `${folder.realPath}/${name}` ? path : (mounts.virtualPathsOf(realPath)[0] ?? path) };
 }
 
-/** Size of a file, or of all files in a folder, in bytes. */
 export async function measureSize(
   { mounts }: AccountPaths,
   realPath: string,
@@ -77,26 +75,26 @@ export async function measureSize(
   return stats.isFile() ? stats.size : 0;
 }
 
-/** Keeps a file or folder in the trash because it is about to be replaced. The caller calls `settle` or `undo` at the end. */
+/** Keeps a file or folder that is about to be replaced in the trash. Ended with `settle` or `undo`. */
 export interface KeptReplaced {
-  /** Puts the file or folder into the trash. Called just before it is replaced. */
+  /** Called just before the replacement. */
   take(): void;
-  /** Takes the file or folder out of the trash again: moves it back to its place, or removes its second hard link or copy. */
+  /** Moves the file or folder back, or removes its second hard link or copy. */
   undo(): void;
   /** Syncs the trash. Never rejects. */
   settle(durability: Durability): Promise<void>;
 }
 
 /**
- * Prepares to keep a file or folder that is about to be replaced. On a full disk, resolves with undefined, and nothing is kept.
+ * Prepares to keep what is about to be replaced. On a full disk, resolves with undefined, and nothing is kept.
  *
- * @param mustGo whether a file, too, is moved into the trash instead of getting a second hard link. Needed if a folder replaces the file
+ * @param mustGo whether a file, too, is moved, because a folder replaces it
  */
 export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<KeptReplaced | undefined>;
 
 /**
- * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link (or is copied, if no link can be
- * made), so that the name of the file changes from the old to the new content in one step. A folder is renamed.
+ * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link (or is copied), so that its name
+ * changes from the old to the new content in one step. A folder is renamed.
  *
  * @returns undefined for an account without a trash
  */
@@ -124,7 +122,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const undo = () => {
       try {
         if (isTaken && id !== undefined) {
-          // If the parent was moved meanwhile, inspections have judged that move without this item. So the item stays in the trash.
+          // Inspections have judged a move of the parent without this item, so it stays in the trash.
           if (goes && isMoved()) return;
           if (goes) renameSync(folder.member(id), parent.member(name));
           else removeIfThere(folder.member(id));
@@ -194,10 +192,7 @@ export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Pro
   }
 }
 
-/**
- * Replaces a file whose old content is kept in the trash. If the quota has no room for both, the file is replaced, and the old content is
- * not kept.
- */
+/** Replaces a file whose old content is kept in the trash, if the quota has room for both. */
 export async function whileKept<T>(
   kept: KeptReplaced,
   put: (kept: KeptReplaced | undefined) => Promise<T>,
@@ -264,13 +259,14 @@ export async function endTrashed(
   if (!folder.claim(trashed.id, reason)) return false;
   await events.emitDurable(endedDraft(trashed, reason, context, administrator));
   await folder.removeClaimed(trashed.id, reason).catch((error) => {
-    // For a person, the item is gone: `TrashUpkeep` removes its content later. Other callers need the space now, or try again.
+    // For a person, the item is gone: `TrashUpkeep` removes its content later. Other callers get the error: they need the space now, or
+    // repeat the removal later.
     if (reason !== 'person') throw error;
   });
   return true;
 }
 
-/** The event of a permanent deletion. Its UUID is derived from the item's ID, so that a repetition after a crash emits the same event. */
+/** The event of a permanent deletion. Its UUID follows from the item's ID, so that a repetition after a crash emits the same event. */
 export function endedDraft(
   { id, path, realPath, isFolder, sizeBytes, origin }: Trashed,
   reason: EndReason,
@@ -282,8 +278,7 @@ export function endedDraft(
 }
 
 /**
- * Reserves room for an upload under the quota of the account. If the upload does not fit, the oldest items of the trash are deleted, but
- * only if the whole trash is large enough to make room for the upload.
+ * Reserves room for an upload under the account's quota. Deletes the oldest items of the trash if the upload fits only then.
  *
  * @param replacedBytes size of the file that the upload will replace
  * @throws ServiceError `storage-full`

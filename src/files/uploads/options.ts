@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { integer } from '../../lib/option-types.ts';
 import type { UploadLimits } from './upload-store.ts';
 
-/** Longest time that an unfinished upload may be kept: 30 days. */
 const longestLifeS = 2_592_000;
 
 /** `server.uploads`: uploads that may take several requests. */
@@ -15,7 +14,6 @@ export const uploadOptions = z
   })
   .describe('Unfinished resumable uploads.');
 
-/** Converts the options into limits. */
 export function uploadLimits({ expire_after, maximum_per_account }: z.infer<typeof uploadOptions>): UploadLimits {
   return { expireAfterMs: expire_after * 1000, maxPerAccount: maximum_per_account };
 }

@@ -17,7 +17,7 @@ const periodMs = 10_000;
 
 interface UpkeepDependencies {
   files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
-  /** The store of held uploads; undefined if `files.uploads` is this store. */
+  /** The store of held uploads, unless `files.uploads` is it. */
   held?: UploadStore;
   /** Whether an event is in the journal. @param sinceMs the event is not older than this, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
@@ -41,13 +41,12 @@ export class UploadUpkeep {
     this.#timer = this.#dependencies.clock.every(periodMs, () => void this.run());
   }
 
-  /** Resolves when the current run, if any, has ended. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#running;
   }
 
-  /** Ends expired uploads and finishes interrupted ones, once. Never rejects; after a failure, the next run tries again. */
+  /** Ends expired uploads and finishes interrupted ones, once. Never rejects. */
   run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined;
@@ -59,11 +58,10 @@ export class UploadUpkeep {
     const { isJournalled } = this.#dependencies;
     const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
-    // Each record is read again after the hold on its upload was taken, because the record may have changed before. An error of one upload
-    // must not stop the others.
+    // Each record is read again under the hold. An error of one upload must not stop the others.
     const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
-        // Content is not removed while events cannot be written.
+        // No content is removed while events cannot be written.
         events.assertWritable();
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
@@ -105,8 +103,7 @@ export class UploadUpkeep {
       return;
     }
     if (!completion) return;
-    // The process that began the completion may only be suspended, and rename the content later. So the content is moved aside first: a
-    // late rename then fails.
+    // The process that began the completion may only be suspended: its late rename must fail.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
     if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });
@@ -127,13 +124,12 @@ export class UploadUpkeep {
     await endUpload(files, hold, reason, { data: completion.data });
   }
 
-  // Returns the ID of the held upload that has the content; undefined if there is none.
   async #heldId({ contentPath }: UploadRecord, { inode }: UploadCompletion): Promise<string | undefined> {
     const near = (await this.#dependencies.held?.within(dirname(contentPath))) ?? [];
     return near.find((held) => inodeAt(held.contentPath) === inode)?.id;
   }
 
-  // Returns whether the upload has become a file. If the event of the upload is missing, emits the event.
+  // Emits a missing event.
   async #isStored(
     hold: UploadHold,
     { id, path, origin }: UploadRecord,

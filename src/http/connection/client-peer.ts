@@ -6,11 +6,10 @@ import type { Incoming } from '../request/incoming.ts';
 /** The peer to report for a request whose connection is already closed. */
 const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };
 
-/** The trusted proxies, and the header in which they name the client. */
+/** The trusted proxies, and their header that names the client. */
 export interface ForwardedTrust {
-  /** Name of the header; if it is empty, no header is trusted. */
+  /** Name of the header; empty for none. */
   header: string;
-  /** Returns whether an address belongs to a trusted proxy. */
   isProxy: (address: string) => boolean;
 }
 
@@ -40,5 +39,4 @@ function nearPeer({ socket }: Incoming): EventPeer {
   return known ?? nobody;
 }
 
-/** Caches the peer of each connection. */
 const ofSockets = new WeakMap<object, EventPeer>();

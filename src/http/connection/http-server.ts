@@ -29,7 +29,6 @@ import type { StreamRequest } from '../request/incoming.ts';
 import { createNodeServer, findExchange } from './node-server.ts';
 import { garbageReply, headerLimitBytes, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 
-/** Maximum time for a client to send its header section. */
 const headerTimeoutMs = 30_000;
 
 /** Interval at which a drain closes idle connections. */
@@ -42,13 +41,12 @@ const ofFailed = (_: Error, socket: Socket) => socket;
 export class HttpServer {
   #service: HttpService;
   readonly #http1: Server;
-  /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
+  /** The server that listens: `#http1` for http; for https, a TCP server before `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes. It is replaced for new certificates, TLS options or ticket keys, because it cannot change all of them. */
+  /** Makes the TLS handshakes. Replaced for new certificates, TLS options or ticket keys, which it cannot all change. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
-  /** The HTTP/2 requests under way. */
   readonly #streams = new Set<Outgoing>();
   #tlsContext: TlsContext | undefined;
   #tlsWatch: TlsWatch | undefined;
@@ -56,10 +54,7 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /**
-   * The requests that are being answered. A drain waits for them, too: after the connection of an upload has broken, the code that handles
-   * the upload still has work, such as emitting the event.
-   */
+  /** The requests that are being answered. After the connection of an upload has broken, there is still work, such as its event. */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -106,7 +101,7 @@ export class HttpServer {
       throw error;
     }
     if (!this.#tls) return;
-    // The HTTP/1 server starts its timeouts at this event. With https the event would never come, because another server listens.
+    // The HTTP/1 server starts its timeouts at this event, which never comes if another server listens.
     this.#http1.emit('listening');
     this.#tlsWatch = new TlsWatch(
       () => this.#service,
@@ -114,12 +109,11 @@ export class HttpServer {
     );
   }
 
-  /** The URL under which clients reach the server. If the configured port is 0, the URL has the port that the system chose. */
+  /** The URL of the server, with the port that it really has. */
   get url(): string {
     return serverUrl(this.#service.options.type, this.#server);
   }
 
-  /** The number of open connections, the bytes sent and received, and the number of requests so far. */
   get traffic(): Connections['traffic'] & { requests: number } {
     return { ...this.#connections.traffic, requests: this.#requests };
   }
@@ -129,7 +123,7 @@ export class HttpServer {
     return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
 
-  /** Continues to serve, but closes each connection after the next reply, so that clients and proxies switch to another node. */
+  /** Continues to serve, but closes each connection after the next reply: clients and proxies switch to another node. */
   leave(): void {
     this.#isLeaving = true;
     this.#connections.goAway();
@@ -139,7 +133,7 @@ export class HttpServer {
     return this.#service;
   }
 
-  /** Checks options before `replace`. @throws ServiceError `unavailable` if `replace` could not apply them */
+  /** Checks options before `replace`. @throws ServiceError `unavailable` */
   checkReplaceable(options: HttpServiceOptions): void {
     if (options.type === 'https') readTlsContext(options, this.#service.clock.nowMs());
   }
@@ -153,7 +147,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Called when a reload removes or replaces this server. From then on, the accounts of the new configuration apply to its requests. */
+  /** Lets the accounts of a new configuration apply to the requests of this server, which the reload removes or replaces. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -171,8 +165,7 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting connections and lets requests finish. Cuts the remaining requests after `timeoutMs` or when `hurry` is aborted. Returns
-   * when all have ended.
+   * Stops accepting connections and lets requests finish. Cuts the remaining ones after `timeoutMs` or when `hurry` is aborted.
    * @returns whether all requests finished without being cut
    */
   async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
@@ -187,7 +180,7 @@ export class HttpServer {
     const settled = () => this.#answering.ended();
     const inTime = await drainConnections(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
     stepper.cancel();
-    // This also stops the timeouts of an HTTP/1 server that did not listen itself.
+    // Also stops the timeouts of an HTTP/1 server that did not listen itself.
     this.#http1.close();
     return inTime;
   }
@@ -208,7 +201,7 @@ export class HttpServer {
     const idleMs = this.#idleMs;
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
-    // A large upload may take any length of time. If the upload stalls, the idle timeout ends it.
+    // An upload may take any time; if it stalls, the idle timeout ends it.
     server.requestTimeout = 0;
     server.keepAliveTimeout = idleMs;
     server.setTimeout(idleMs);
@@ -218,7 +211,7 @@ export class HttpServer {
     return this.#service.options.idle_connection_timeout * 1000;
   }
 
-  // Bytes that the parser refused are not a request. They get a minimal reply and the connection ends.
+  // Bytes that are not a request.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (systemErrorCode(error) === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
@@ -226,14 +219,14 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // In the middle of another reply, the client would read the error reply as content of that other reply.
+    // In the middle of another reply, the client would take this one as its content.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());
   }
 
   #accept(socket: Socket): void {
-    // Do not use `maxConnections` for this limit: node:cluster would pass the surplus connections from node to node for ever.
+    // With `maxConnections`, node:cluster would pass the surplus connections from node to node for ever.
     if (this.#connections.count >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
     this.#connections.add(socket);
     if (!this.#tls) return;
@@ -241,7 +234,6 @@ export class HttpServer {
     else this.#tls.emit('connection', socket);
   }
 
-  /** Passes a connection to the server of the negotiated protocol. */
   #handOver(socket: TLSSocket): void {
     this.#connections.addSecure(socket);
     if (socket.alpnProtocol !== 'h2') return void this.#http1.emit('connection', socket);
@@ -249,7 +241,7 @@ export class HttpServer {
     const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });
     session.setTimeout(this.#idleMs, () => session.destroy());
     this.#connections.addHttp2(session);
-    // Read the address now, because the socket may have lost it by the time a flood is reported.
+    // The socket may have lost its address by the time a flood is reported.
     const { remoteAddress, remotePort } = socket;
     const onFlood = (what: string) => noteGarbage(this.#service, { remoteAddress, remotePort }, what);
     endFloods(session, this.#service.clock, onFlood, (error) => onFault(error, session));
@@ -270,7 +262,7 @@ export class HttpServer {
     else refuseExpectation(this.#service, request, stream);
   }
 
-  /** Adds a listener to a server. If the listener throws, only the object that `victim` returns for the arguments is destroyed. */
+  /** Adds a listener. If it throws, only the object that `victim` returns is destroyed. */
   #on<Args extends unknown[]>(
     server: EventEmitter,
     event: string,
@@ -299,16 +291,13 @@ const options = {
 };
 
 interface StreamListener {
-  /** Called with each request whose stream has not been reset in the meantime. */
+  /** Called with each request whose stream was not reset meanwhile. */
   onRequest(request: StreamRequest): void;
-  /** Handles a fault in a listener that Node.js calls; must not throw. */
+  /** Must not throw. */
   onFault(error: unknown, victim: { destroy(): void }): void;
 }
 
-/**
- * Speaks HTTP/2 on a connection, with the core API of Node.js, because the compatibility API of Node.js makes small replies a third slower
- * (docs/design/costs.md).
- */
+/** Speaks HTTP/2 with the core API of Node.js: its compatibility API makes small replies a third slower (docs/design/costs.md). */
 function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
   const session = performServerHandshake(socket, options);
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _: number, rawHeaders: readonly string[]) => {
@@ -326,8 +315,7 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };
-    // Wait one turn of the event loop. If the client reset the stream in the same packet, the stream is gone by then and costs nothing
-    // (CVE-2023-44487).
+    // After one turn, a stream that the client reset in the same packet is gone, and costs nothing (CVE-2023-44487).
     setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
   const listener = catching(onStream, (error, stream) => onFault(error, stream));
@@ -336,13 +324,13 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
 }
 
 /**
- * Ends a stream when the client has reset it without an error code. Otherwise, Node.js would keep the stream until the request is read. The
- * writer of the reply would not notice the reset, and files would stay open.
+ * Ends a stream that the client has reset without an error code. Otherwise Node.js would keep it until the request is read, and files would
+ * stay open.
  */
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // The client may cancel a stream, so this listener ignores the error. The writer of the reply learns of the end by itself.
+  // The client may cancel a stream; the writer of the reply notices the end.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

@@ -16,11 +16,11 @@ const serverOptions: ServerOptions = {
   insecureHTTPParser: false,
   connectionsCheckingInterval: 1000,
   noDelay: true,
-  // Node.js would refuse a request without Host with an empty reply. `checkHead` refuses it with a complete reply.
+  // `checkHead` refuses a request without Host; the reply of Node.js would be empty.
   requireHostHeader: false,
 };
 
-// The exchange is a property of the reply, because a property costs the garbage collector less than an entry of a WeakMap.
+// A property costs the garbage collector less than an entry of a WeakMap.
 const exchangeKey = Symbol('exchange');
 
 type Answering = Outgoing & { [exchangeKey]?: Exchange };
@@ -36,16 +36,14 @@ interface NodeServer {
   server: Server;
   /** Lets the app answer an HTTP/1 request. @param expectsContinue whether the client waits for `100 Continue` before it sends its body */
   answer(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void;
-  /** Lets the app answer an HTTP/2 request. */
   answerStream(request: StreamRequest, expectsContinue: boolean): void;
 }
 
 /**
- * Creates the Node.js server for HTTP/1 with Hono's adapter, and functions with which the same app answers HTTP/1 and HTTP/2 requests. The
- * caller listens, and calls `answer` for the requests of a connection one after the other, because the adapter does not handle pipelining,
- * congestion or `Expect`.
+ * Creates the Node.js server for HTTP/1 with Hono's adapter, and functions with which the same app answers HTTP/1 and HTTP/2. The caller
+ * calls `answer` for one request of a connection at a time: the adapter handles no pipelining, congestion or `Expect`.
  *
- * @param service returns the current service; called for each request, so that a reload takes effect with the next request
+ * @param service returns the current service, so that a reload takes effect with the next request
  * @param answering counts the requests that are being answered
  */
 export function createNodeServer(service: () => HttpService, answering: PendingWork): NodeServer {
@@ -54,10 +52,10 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
   const server = createAdaptorServer({
     fetch: async (request, { outgoing }) => {
       const response = await app.fetch(request, (outgoing as Answering)[exchangeKey]);
-      // Hono creates a response even if the reply was written to the socket directly.
+      // Hono creates a response even for a reply that was written directly.
       return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
     },
-    // A native `Response` costs four times as much as the adapter's. `endUnreadBody`, not the adapter, handles unread bodies.
+    // A native `Response` costs four times as much as the adapter's. `endUnreadBody` handles unread bodies.
     overrideGlobalObjects: true,
     autoCleanupIncoming: false,
     hostname: 'svc',
@@ -78,7 +76,6 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
   const answerStream = (request: StreamRequest, expectsContinue: boolean) => {
     const exchange = new Exchange(service, request, request.stream, expectsContinue, failRequest);
     (request.stream as Answering)[exchangeKey] = exchange;
-    // `respond` and `stream` write the reply to the HTTP/2 stream.
     settle(exchange, app.fetch(requests.get(exchange.method) ?? otherRequest, exchange));
   };
   return { server, answer, answerStream };
@@ -87,5 +84,5 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
 /** Stands for unknown methods. Methods are case-sensitive, but `Request` would turn `get` into GET. */
 const otherRequest = new Request('https://svc/', { method: 'OTHER' });
 
-/** One `Request` per method is enough: Hono reads only its method, and everything else is in the exchange. */
+/** One per method: Hono reads nothing else. */
 const requests = new Map([...knownMethods].map((method) => [method, new Request(otherRequest, { method })]));

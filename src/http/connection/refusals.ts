@@ -12,7 +12,7 @@ import type { Incoming } from '../request/incoming.ts';
 /** Maximum size of a header section in bytes (docs/spec/http.md#bad-input). */
 export const headerLimitBytes = 16 * 1024;
 
-/** Status and message for each error code of the Node.js parser. Any other error is answered as a bad request. */
+/** Status and message for each error code of the Node.js parser. */
 const meanings: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, `The header section is larger than ${headerLimitBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
@@ -44,14 +44,13 @@ export function refuseFlood({ baseHeaders }: HttpService, incoming: IncomingMess
   sendReply(outgoing, false, baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
 }
 
-/** Refuses a request with an unsupported `Expect` header. */
 export function refuseExpectation(service: HttpService, incoming: Incoming, outgoing: Outgoing): void {
   const reply = errorsReply(417, [{ message: 'The Expect header is not supported, except for "100-continue".' }], { connection: 'close' });
   sendReply(outgoing, incoming.method === 'HEAD', service.baseHeaders, reply);
   noteGarbage(service, incoming.socket, 'The Expect header is not supported, except for "100-continue".');
 }
 
-/** Emits event `badRequest` for input that is refused before it is handled as a request. @param from the client's address and port */
+/** Emits `badRequest` for input that is not handled as a request. @param from the client's address and port */
 export function noteGarbage(
   { events, component }: HttpService,
   from: { remoteAddress?: string | undefined; remotePort?: number | undefined },

@@ -13,21 +13,18 @@ import { column, limitsData, nextDirection } from './pages/listing/listing-page.
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Reads a form of a page of the account, such as the trash. The limit leaves ample room: the IDs of 1,000 items take 42 KiB. */
+/** Reads a form of a page of the account. The IDs of 1,000 items take 42 KiB. */
 export const readForm = (exchange: Exchange) => readSmallForm(exchange, 256 * 1024);
 
 interface AccountPage {
   url: string;
   title: string;
   content: Html;
-  /** Limits of new links, as in `ListingModel.share`, for a page on which the script can create links. */
+  /** Limits of new links, as in `ListingModel.share`. */
   share?: string;
 }
 
-/**
- * Builds the reply with a page of the account, such as the trash, but not with the page of a folder. If a form redirected the browser to
- * the page, the page shows the result of the form.
- */
+/** Builds the reply with a page of the account, such as the trash. After a form, the page shows its result. */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content, share }: AccountPage, status = 200): Reply {
   const { language } = context;
   const { flash, clearLine } = takeFlash(exchange, language);
@@ -45,15 +42,14 @@ ${content}
  * Renders a button for the selected items.
  *
  * @param action value of the form's field `action`
- * @param name name of the icon, for an action on one item. The page's script shows this button only while exactly one item is selected.
- *   Without `name`, the button deletes, withdraws or revokes all selected items, and has the icon of the trash
+ * @param name icon of an action on exactly one item; without it, the button acts on all selected items and has the icon of the trash
  */
 export function itemButton(action: string, label: string, name?: IconName): Html {
   const looks = name === undefined ? html`class="trigger danger"` : html`class="trigger" data-one`;
   return html`<button ${looks} name="action" value="${action}" data-icon="${name ?? 'trash'}" title="${label}">${icon(name ?? 'trash')}<span class="wide">${label}</span></button>`;
 }
 
-/** The icon and the text that replace an empty list. */
+/** Icon and text that replace an empty list. */
 interface None {
   icon: IconName;
   text: string;
@@ -64,13 +60,12 @@ export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
-  /** For a token: its name, and the content of its last column. For other items, both come from the path. */
+  /** For a token: its name, and its last column. */
   named?: { label: string; place: Html };
-  /** Whether something exists at the path now, so that the page can link to it. */
+  /** Whether something exists at the path now. */
   isThere?: boolean;
-  /** An additional line of text. */
   note?: Html | false;
-  /** The content of the third column, and the size by which that column is sorted. */
+  /** The third column, and the size that sorts it. */
   about: Html | string;
   sizeBytes?: number;
   timeMs: number;
@@ -85,15 +80,15 @@ interface SelectionTable {
   tools?: Html | false;
   hint: Html | false;
   items: readonly PlacedItem[];
-  /** Titles of the third column and the column of times. `hasWords`: whether the third column contains words instead of sizes. */
+  /** Titles of the third column and the column of times. `hasWords`: the third column has words instead of sizes. */
   heads: { about: string; hasWords: boolean; time: string };
   none: None;
 }
 
-/** Maximum number of items on a page. A form with the IDs of all of them stays below the limit of `readForm`. */
+/** Maximum number of items on a page, below the limit of `readForm`. */
 export const itemsOfPage = 1000;
 
-/** Renders a form with a table that looks like a folder's. Without items, renders a text. Shows at most `itemsOfPage` items. */
+/** Renders a form with a table that looks like a folder's, of at most `itemsOfPage` items, or a text. */
 export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
   const { language } = context;
   const { url, title: label, actions, tools, hint, items, heads, none } = table;
@@ -150,17 +145,16 @@ function placedRow(exchange: Exchange, context: PageContext, item: PlacedItem): 
 `;
 }
 
-/** Renders the name of a folder; the home folder is shown as "Files". */
 function folderHtml({ language }: Pick<PageContext, 'language'>, folder: VirtualPath): Html {
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** Renders facts in one line, separated by dots. A fact that is `false` is omitted. */
+/** Renders facts in one line. */
 export function factsHtml(facts: readonly (Html | string | false)[]): Html {
   return html`${facts.filter((fact) => fact !== false).map((fact, index) => html`${index > 0 && '\u00a0· '}${fact}`)}`;
 }
 
-/** Renders a list without checkboxes, or a text if there are no items. */
+/** Renders a list without checkboxes, or a text for none. */
 export function plainList({ hint, items, none }: { hint: Html; items: readonly Html[]; none: None }): Html {
   if (items.length === 0) return emptyPage(none, hint);
   return html`<div id="members" tabindex="-1">${hint}
@@ -175,40 +169,37 @@ export function folderLink(language: Language, files: AccountFiles, folder: Virt
   return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
 }
 
-/** Returns the CSS classes of a name with its icon. */
 function placedLooks({ path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): string {
   return `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
 }
 
-/** Renders the name and the folder of an item, for a page that asks for confirmation. */
+/** Renders the name and the folder of an item, for a question. */
 export function placedName({ language }: PageContext, { path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): Html {
   return html`<span class="${placedLooks({ path, isFolder })}">${baseName(path) === '' ? language.text('files') : bdi(baseName(path))}</span> \
 <span class="hint">${folderHtml({ language }, parentPath(path))}</span>`;
 }
 
-/** Renders the text for an empty list. */
 function emptyPage({ icon: name, text }: None, hint: Html | false): Html {
   return html`<div id="members" tabindex="-1"><div class="empty closed">${icon(name)}<p class="lead">${text}</p>${hint}</div></div>`;
 }
 
 interface Question {
   url: string;
-  /** The title of the page and of its button. */
+  /** Of the page and of its button. */
   title: string;
   question: string;
-  /** Names of the affected items. */
   items: readonly Html[];
   warning: string;
   /** Further fields that the user fills in. */
   fields?: Html;
   action: string;
-  /** IDs that the form sends back unchanged. */
+  /** Sent back unchanged. */
   ids: readonly string[];
   /** Whether the action destroys nothing. */
   isHarmless?: boolean;
 }
 
-/** Renders the page that lists the selected items and asks the user to confirm the action. */
+/** Renders the page that asks to confirm an action on the selected items. */
 export function questionPage(context: PageContext, asked: Question): Reply {
   const { url, title, question, items, warning, fields, action, ids, isHarmless } = asked;
   const body = html`<main class="card roomy" id="main">

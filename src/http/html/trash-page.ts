@@ -118,14 +118,12 @@ function failedItem(context: PageContext, trashed: Trashed | undefined, id: stri
   }</li>`;
 }
 
-/** Suggests another name, which the reader can change. */
 function otherName(name: string): string {
   const shown = name.replace(/[\u0000-\u001f\u007f]/g, '_');
   const dot = shown.lastIndexOf('.');
   return dot > 0 ? `${shown.slice(0, dot)} (2)${shown.slice(dot)}` : `${shown} (2)`;
 }
 
-/** Renders the page that asks whether to delete items permanently. */
 function endQuestion(context: PageContext, items: readonly Trashed[], action: 'end' | 'empty'): Reply {
   const { language } = context;
   const shown = items.slice(0, itemsOfPage);

@@ -46,7 +46,7 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/** An item of `errors` in JSON replies (docs/spec/http.md#errors). Each target has an item; `message` is null for a success. */
+/** An item of `errors` in JSON replies (docs/spec/http.md#errors). `message` is null for a success. */
 export interface ErrorItem {
   message: string | null;
   title?: string;
@@ -54,13 +54,12 @@ export interface ErrorItem {
   response?: unknown;
   /** UUID of the inspection that refused the file. */
   inspection?: string | undefined;
-  /** ID of the held upload, if an inspection holds the file. */
+  /** ID of the held upload. */
   held?: string | undefined;
-  /** False if the change was made but could be lost in a power failure. */
+  /** False if a power failure could undo the change. */
   durable?: false | undefined;
 }
 
-/** Returns a JSON reply with a list of errors. */
 export function errorsReply(status: number, items: readonly ErrorItem[], headers: ReplyHeaders = {}): Reply {
   return jsonReply(status, { errors: items }, headers);
 }

@@ -2,30 +2,26 @@ import { ServerResponse } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
 import { ServiceError } from '../../lib/errors.ts';
 
-/** The destination of a reply: the Node.js response for HTTP/1, or the stream for HTTP/2. */
 export type Outgoing = ServerResponse | ServerHttp2Stream;
 
-/** Whether a reply goes to an HTTP/2 stream. Checks the class, because the version in the request line is only the client's claim. */
+/** Checks the class, because the version in the request line is only the client's claim. */
 export function isHttp2(outgoing: Outgoing): outgoing is ServerHttp2Stream {
   return !(outgoing instanceof ServerResponse);
 }
 
-/** Whether the connection of a reply ended, or its stream was reset. */
 export function isClientGone(outgoing: Outgoing): boolean {
   return outgoing.destroyed;
 }
 
-/** Whether Node.js ended the connection or stream with this fault, because of something the client did. */
+/** Whether the client caused this fault, with which Node.js ended the connection or stream. */
 export function endedClient(outgoing: Outgoing, fault: unknown): boolean {
   return isClientGone(outgoing) && fault instanceof Error && outgoing.errored === fault;
 }
 
-/** The status of a reply that has begun. */
 export function sentStatus(outgoing: Outgoing): number {
   return isHttp2(outgoing) ? Number(outgoing.sentHeaders[':status']) : outgoing.statusCode;
 }
 
-/** Returns the fault for a client that disconnected. */
 export function clientGone(cause?: unknown): ServiceError {
   return new ServiceError('client-gone', 'The client went away.', { cause });
 }

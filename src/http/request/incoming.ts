@@ -8,11 +8,10 @@ export interface StreamRequest {
   readonly httpVersionMinor: 0;
   readonly method: string | undefined;
   readonly url: string | undefined;
-  /** The headers, including the pseudo-header fields. */
+  /** With the pseudo-header fields. */
   readonly headers: IncomingHttpHeaders;
-  /** Names and values of the headers, alternating. */
+  /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
-  /** The socket of the connection. */
   readonly socket: Socket;
   readonly stream: ServerHttp2Stream;
 }

@@ -12,7 +12,7 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { reservedName, targetPath } from '../request/request-target.ts';
 import { type HeldResult, heldResult } from './held.ts';
 
-/** Names of the folder commands and form actions that move or copy members to another folder (docs/spec/files.md#folder-commands). */
+/** Folder commands and form actions that move or copy members to another folder (docs/spec/files.md#folder-commands). */
 const transferKinds = ['move', 'copy'] as const;
 export type TransferKind = (typeof transferKinds)[number];
 
@@ -21,18 +21,17 @@ interface Transfer {
   destination: VirtualPath;
   /** Whether a file may replace an existing file at the destination. */
   overwrite: boolean;
-  /** The name at the destination, if it is not the name of the member. */
+  /** The name at the destination, if it is another one. */
   newName?: string | undefined;
 }
 
-/** Returns whether a command or form action moves or copies members to another folder. */
 export function isTransfer(name: string): name is TransferKind {
   return transferKinds.some((kind) => kind === name);
 }
 
 /**
- * Returns the folder that the `destination` of a transfer names: `/home/…`, or a path relative to the folder of the request. Like the
- * `target` of a command, it is plain text: names are not percent-encoded.
+ * The folder that the `destination` of a transfer names: `/home/…`, or relative to the folder of the request. It is plain text, not
+ * percent-encoded.
  * @throws ServiceError `bad-request`, or `name-invalid` for `.` and `..`
  */
 export function destinationFolder(folder: VirtualPath, text: string): VirtualPath {
@@ -46,7 +45,7 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
 }
 
 /**
- * Moves or copies the named members of a folder to another folder, one after the other. The copy of a folder also yields its progress.
+ * Moves or copies the named members, one after the other. The copy of a folder also yields its progress.
  *
  * @param stop interrupts a copy
  */
@@ -84,21 +83,20 @@ async function* transferMember(
     await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, { ...rules, stop }));
     return [];
   } catch (error) {
-    // The client sent no `Overwrite` header, so the fault must not say that a condition failed.
+    // Without an `Overwrite` header, no condition failed.
     if (isServiceError(error, 'destination-exists'))
       throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
     throw error;
   }
 }
 
-/** Returns the custom triggers that the client's group may run, in configured order (service option `triggers`). */
+/** The custom triggers that the client's group may run, in configured order. */
 export function allowedTriggers(exchange: Exchange): CustomTrigger[] {
   if (exchange.visit) return [];
   const { groupUuid } = signedIn(exchange).account;
   return exchange.service.options.triggers.filter((trigger) => trigger.groups.length === 0 || trigger.groups.includes(groupUuid));
 }
 
-/** Returns the trigger with this exact name, if the client may run it. */
 export function findTrigger(exchange: Exchange, name: string): CustomTrigger | undefined {
   return allowedTriggers(exchange).find((trigger) => trigger.name === name);
 }
@@ -109,21 +107,20 @@ export interface MemberResult {
   /** Undefined if the action succeeded. */
   problem: Problem | undefined;
   status: number;
-  /** The held upload, if an inspection holds the file. This does not count as a problem. */
+  /** The held upload, which is no problem. */
   held?: HeldResult | undefined;
-  /** The file that a visitor uploaded. */
   dropped?: DroppedFile | undefined;
-  /** Progress of the action. A result with progress precedes the final one. */
+  /** A result with progress precedes the final one. */
   progress?: CopyProgress;
 }
 
-/** Yields a result for each problem of a member, or one successful result if there are no problems. */
+/** A result for each problem, or one success. */
 function* outcomes(target: string, problems: readonly Problem[]): Generator<MemberResult> {
   if (problems.length === 0) yield { target, problem: undefined, status: 200 };
   else for (const problem of problems) yield { target, problem, status: 422 };
 }
 
-/** Builds a JSON reply with an `errors` item for each member, including those without a problem. */
+/** A JSON reply with an `errors` item for each member, also for a success. */
 export function memberErrorsReply(exchange: Exchange, status: number, results: readonly MemberResult[]): Reply {
   return errorsReply(
     status,
@@ -131,18 +128,15 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
   );
 }
 
-/** An action on one member. @returns a problem for each path for which the action failed; for all other paths it succeeded */
+/** @returns a problem for each path for which the action failed */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
-/**
- * Runs an action on the named members of a folder, one after the other, and yields their results. An error of one member does not stop the
- * others.
- */
+/** Runs an action on the named members of a folder, one after the other. An error of one does not stop the others. */
 export function eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
   return eachResult(names, (name) => action(targetPath(folder, name)));
 }
 
-/** Runs an action on each target, like `eachMember`. */
+/** Like `eachMember`, for any targets. */
 export async function* eachResult(
   targets: readonly string[],
   action: (target: string) => Promise<readonly Problem[]>,
@@ -156,7 +150,7 @@ export async function* eachResult(
   }
 }
 
-/** Collects all final results, for replies whose status depends on them. */
+/** For replies whose status depends on all results. */
 export async function allResults(results: AsyncIterable<MemberResult>): Promise<MemberResult[]> {
   const all: MemberResult[] = [];
   for await (const result of results) if (!result.progress) all.push(result);
@@ -194,7 +188,6 @@ export function restoreMember(files: AccountFiles, id: string, wanted?: string):
   return files.trash.restore(id, verify, wanted);
 }
 
-/** Runs a trigger on the named members that exist. */
 export async function* runTrigger(
   exchange: Exchange,
   folder: VirtualPath,

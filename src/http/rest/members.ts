@@ -35,7 +35,7 @@ import {
 } from './member-actions.ts';
 import { sendZip } from './zip-download.ts';
 
-/** Returns the JSON members that describe one entry of a folder (docs/spec/files.md#listings). Times are in seconds, to the millisecond. */
+/** The JSON members of one entry of a folder (docs/spec/files.md#listings). Times are in seconds, to the millisecond. */
 function entryMembers(entry: ListedEntry): string {
   const modified = Math.round(entry.modifiedMs) / 1000;
   return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
@@ -61,13 +61,10 @@ async function* jsonChunks(facts: object, listing: AsyncIterable<ListedEntry[]>)
   yield before === open ? `${open}]}` : ']}';
 }
 
-/** Media type of replies with a line of JSON for each result of a search, or for each target of a command. */
+/** Replies with a line of JSON for each result or target. */
 const linesType = 'application/x-ndjson';
 
-/**
- * Returns the requested search in a folder (`?search=TEXT`), or in all files of the account (`&scope=everywhere`). If no search is
- * requested, the text is empty.
- */
+/** The requested search in a folder (`?search=TEXT`), or in all files (`&scope=everywhere`). Without a search, the text is empty. */
 function askedSearch({ target, path }: Exchange): AskedSearch {
   const query = new URLSearchParams(target.query);
   const isEverywhere = query.get('scope') === 'everywhere';
@@ -79,12 +76,11 @@ function askedSearch({ target, path }: Exchange): AskedSearch {
   };
 }
 
-/** Whether a client explicitly asks for JSON lines. */
 function asksForLines(exchange: Exchange): boolean {
   return namesType(header(exchange, 'accept'), linesType);
 }
 
-/** Answers GET of a search with a line of JSON for each result, sent as soon as it is found (docs/spec/files.md#listings). */
+/** Answers GET of a search with a line of JSON for each result as it is found (docs/spec/files.md#listings). */
 function sendFoundLines(exchange: Exchange, { top, text }: AskedSearch): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
   return sendChunks(exchange, headers, lines(exchange.files.search(top, text)), { startsAfter: 0 });
@@ -132,28 +128,26 @@ export const redirectPostOfFolder: HttpMiddleware = ({ env: { method, target, cl
 interface FolderCommand {
   command: string;
   targets: string[];
-  /** The destination of `move` and `copy`, as the request states it. */
   destination?: string;
-  /** For `move` and `copy`, whether files at the destination may be replaced. */
+  /** For `move` and `copy`: whether files at the destination may be replaced. */
   overwrite?: boolean;
-  /** For `move` and `copy` of a single target, the target's name at the destination. */
+  /** For `move` and `copy` of a single target. */
   newName?: string | undefined;
 }
 
-/** Minimum time between two progress lines of a copy, in milliseconds. */
+/** Minimum time between two progress lines of a copy. */
 const progressEveryMs = 200;
 
-/** Maximum number of targets in one request; a request with more is refused as malformed. */
 const maxTargets = 10_000;
 
-/** Commands of every folder, besides `move` and `copy`. Custom triggers add others (docs/spec/files.md#folder-commands). */
+/** Commands besides `move` and `copy`, and custom triggers (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing', 'restore']);
 
 const commonMembers = ['command', 'target'];
 
 /**
- * Handles a POST of folder commands (docs/spec/files.md#folder-commands). The whole request is checked first. Then all commands run in
- * order, even if one fails.
+ * Answers POST of folder commands (docs/spec/files.md#folder-commands). First checks the whole request. Then runs all commands in order,
+ * even if one fails.
  */
 async function postFolderCommands(exchange: Exchange): Promise<Response> {
   const { path: folder } = exchange;
@@ -173,7 +167,7 @@ async function postFolderCommands(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(status, { results: results.map(({ target, held }) => ({ target, held: held?.id })) }));
 }
 
-/** Returns a signal that is aborted when the client disconnects, provided that the client sent `Prefer: stop-when-gone` (RFC 7240). */
+/** A signal that is aborted when the client disconnects, if it sent `Prefer: stop-when-gone` (RFC 7240). */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
   const stop = () => gone.abort(clientGone());
@@ -183,7 +177,7 @@ function stopSignal(exchange: Exchange): AbortSignal {
   return gone.signal;
 }
 
-/** Sends a line for each finished target. The commands continue if the client disconnects, unless `stop` is aborted. */
+/** Sends a line for each finished target. If the client disconnects, the commands continue, unless `stop` is aborted. */
 function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
   const tellsProgress = prefers(exchange, 'progress');
@@ -219,7 +213,7 @@ async function* runAll(
 /**
  * Checks a folder command body (docs/spec/files.md#folder-commands).
  *
- * @throws ServiceError `bad-request`, which names the faulty part of the body. No command has run in that case
+ * @throws ServiceError `bad-request`, which names the faulty part of the body
  */
 export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!isObject(body)) throw malformed('The body must be an object with the member "commands".');

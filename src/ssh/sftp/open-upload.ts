@@ -9,9 +9,8 @@ import type { OpenHandle } from './open-handles.ts';
 
 interface SharedUpload {
   upload: RandomUpload;
-  /** Orders the requests for this upload, whether they use a handle or the path. */
+  /** Orders the requests for this upload, by handle or by path. */
   lock: ReadWriteLock;
-  /** Number of open handles of this upload. */
   handles: number;
 }
 
@@ -25,7 +24,7 @@ export interface LostUploads {
   finalName: RandomUploadOptions['finalName'];
 }
 
-/** The uploads of one session. If a file is opened several times, all its handles belong to one upload. */
+/** The uploads of one session. All handles of a file belong to one upload. */
 export class Uploads {
   readonly #lost: LostUploads;
   readonly #shared = new Set<SharedUpload>();
@@ -74,7 +73,6 @@ export class Uploads {
     await end().finally(() => this.#shared.delete(shared));
   }
 
-  /** Ends an upload because its channel has ended. */
   async drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
     const keepAs = this.#keptPath(upload.path);
     const keep = keepAs && files.may(keepAs, 'createFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;

@@ -25,7 +25,7 @@ export type PathRequest = RequestOf<
 >;
 type ExtendedRequest = RequestOf<'extended'>;
 
-/** Requests that do not affect anything below their path. */
+/** Requests that affect nothing below their path. */
 const shallow: ReadonlySet<PathRequest['kind']> = new Set(['open', 'stat', 'lstat', 'realpath']);
 
 /** Executes the requests of one session. All methods return a promise of the reply, and throw or reject on errors. */
@@ -44,7 +44,6 @@ export class SftpRequests {
     this.#uploads = new Uploads({ keepPartial: client.options.partial_uploads === 'keep', finalName });
   }
 
-  /** The files of the account, with its rights in the current configuration. */
   get #files(): AccountFiles {
     return this.#client.files;
   }
@@ -54,12 +53,10 @@ export class SftpRequests {
     return this.#handles.shared(handle, action);
   }
 
-  /** Whether the client has a file or folder open. */
   get hasOpen(): boolean {
     return this.#handles.count > 0;
   }
 
-  /** Drops all open files and folders, because the channel has ended. */
   lose(): Promise<void> {
     return this.#handles.lose();
   }
@@ -163,7 +160,7 @@ export class SftpRequests {
     }
   }
 
-  /** Executes extensions that refer to handles, or to no file at all. */
+  /** Extensions that refer to handles, or to no file. */
   async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const { ended } = this.#client;
     switch (name) {
@@ -221,7 +218,7 @@ export class SftpRequests {
     return names.length > 0 ? namesReply(id, names) : statusReply(id, statusCodes.eof, 'End of folder.');
   }
 
-  // The file of a running upload does not exist yet, so the space of its folder is returned.
+  // The file of a running upload does not exist yet.
   async #space(id: number, path: VirtualPath): Promise<Buffer> {
     return spaceReply(id, await this.#files.space(this.#uploads.at(path) ? parentPath(path) : path));
   }
@@ -235,7 +232,7 @@ export class SftpRequests {
     else await files.move(path, to, options);
   }
 
-  /** Returns the entry at a path, including the entries of running uploads and of held files. */
+  /** The entry at a path, also of running uploads and held files. */
   async #entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
     const { files } = this.#client;
@@ -272,7 +269,7 @@ export class SftpRequests {
     if (hasChange(change)) await opened.setAttributes(change);
   }
 
-  /** Returns the mode of a new file or folder; undefined if the client's mode is ignored. */
+  /** The mode of a new file or folder, unless it is ignored. */
   #newMode({ mode }: Attributes): number | undefined {
     return mode === undefined || this.#client.options.ignore_create_permissions ? undefined : mode & 0o777;
   }
@@ -285,16 +282,15 @@ export class SftpRequests {
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
       finalName: this.#finalName,
     });
-    // If truncating fails, the commit fails as well.
+    // The commit then fails, too.
     await upload.truncate(sizeBytes).catch(() => {});
     await upload.commit();
   }
 }
 
-/** Builds the reply to a request that returns no data. */
 async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
   await action.catch((error: unknown) => {
-    // SFTP has no status for a file that is held for review, so the request counts as successful.
+    // SFTP has no status for a held file.
     if (!isServiceError(error, 'held')) throw error;
   });
   return statusReply(id, statusCodes.ok, 'Done.');

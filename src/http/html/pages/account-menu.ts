@@ -3,10 +3,7 @@ import type { IconName } from '../../../lib/icon-shapes.ts';
 import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
-/**
- * The menu of a page: account, other pages, password, API, colours, language and logout. It is a popover, which opens, closes and
- * restores the focus without a script.
- */
+/** The menu of a page: account, other pages, password, API, colours, language and logout. A popover, which needs no script. */
 export function accountMenu(context: PageContext): Html {
   const { language, account } = context;
   const person = account?.isAnonymous === false ? account : undefined;
@@ -31,7 +28,7 @@ ${
 </div>`;
 }
 
-/** Links to the other pages of an account. Wide screens always show them; on narrow screens they are in the menu. */
+/** Links to the other pages of an account: always shown on wide screens, in the menu on narrow ones. */
 export function places(context: PageContext): Html | false {
   const links = placeLinks(context);
   return links.length > 0 && html`<nav class="places" aria-label="${context.language.text('places')}">${links}</nav>`;
@@ -78,11 +75,10 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
 ];
 
 interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
-  /** URL of the page to which the browser returns after a choice. If it is undefined, the page's script handles the choice. */
+  /** URL to which the browser returns after a choice. Undefined if the page's script handles it. */
   url?: string;
 }
 
-/** Renders the buttons with which the user chooses the colours. */
 export function themeChoice({ language, theme, url }: ChoiceContext): Html {
   const buttons = themes.map(
     (choice) =>
@@ -91,7 +87,6 @@ export function themeChoice({ language, theme, url }: ChoiceContext): Html {
   return choiceForm('theme', language.text('theme'), url, buttons);
 }
 
-/** Renders the buttons with which the user chooses the language. */
 export function languageChoice({ language, url }: ChoiceContext): Html {
   const buttons = languages.map(
     ({ tag, name }) =>

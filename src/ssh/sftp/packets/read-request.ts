@@ -65,12 +65,10 @@ export class FieldReader {
     return attributes;
   }
 
-  /** The position at which the next field begins. */
   get position(): number {
     return this.#at;
   }
 
-  /** Returns the bytes after the fields read so far. */
   rest(): Buffer {
     return this.#bytes.subarray(this.#at);
   }
