@@ -51,7 +51,10 @@ const maxTogether = 10;
 /** Free memory in bytes that is necessary to keep the folders of tests in memory. */
 const memoryBytes = 4 * 1024 ** 3;
 
-/** Features of Chromium that are turned off, because two of them took almost half of the CPU time of browser tests. */
+/**
+ * Features of Chromium that are turned off. The first three took almost half of the CPU time of browser tests. Playwright turns off the
+ * others; they are repeated, because Chromium obeys only one list.
+ */
 const disabledFeatures = [
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
