@@ -63,7 +63,7 @@ export async function readExpectations(
   }
 }
 
-/** Creates the occurrences of a period. Other requests run in between, because there may be an occurrence for each minute of a month. */
+/** Other requests run in between, because a period may have an occurrence for each minute of a month. */
 async function advanceAll(expectations: readonly Expectation[], fromMs: number, untilMs: number): Promise<void> {
   let startedMs = performance.now();
   for (const expectation of expectations) {
@@ -76,7 +76,7 @@ async function advanceAll(expectations: readonly Expectation[], fromMs: number, 
   }
 }
 
-/** An event that reported the state of an occurrence, or reported that the files of the occurrence are expected again. */
+/** An event about the state of an occurrence, or about files that are expected again. */
 export interface StateEvent {
   expectation: string;
   dueMs: number;
@@ -84,7 +84,7 @@ export interface StateEvent {
 }
 
 /**
- * Passes an event to expectations if it reports a file, an excuse, or that files are expected again.
+ * Passes an event to expectations.
  *
  * @param onState called for an event that reported a state, or that files are expected again
  */
@@ -143,8 +143,8 @@ export interface Period {
   untilMs?: number;
   nowMs: number;
   /**
-   * The time since which each expectation is watched. Occurrences that were due before this time are judged separately, so that they take
-   * no files from later occurrences. If the files of such an occurrence did not come, it is marked as not watched.
+   * The time since which each expectation is watched. Earlier occurrences are judged separately, and take no files from later ones. Without
+   * files, they are marked as not watched.
    */
   inForce?: ReadonlyMap<string, number>;
   onBadLine?: (bad: BadLine) => void;

@@ -6,9 +6,8 @@ import { configJsonSchema } from '../schema/json-schema.ts';
 type Range = readonly [start: number, end: number];
 
 /**
- * Masks the text of a configuration file, so that findings can show its lines. The length of the text does not change. Only option names,
- * and values that are not secret, stay visible. If the file does not parse, only option names at the beginning of lines stay visible,
- * because the end of a secret is unknown.
+ * Masks the text of a configuration file, without a change of its length. Only option names and values that are not secret stay visible. If
+ * the file does not parse, only option names at the beginning of lines do, because the end of a secret is unknown.
  */
 export function maskedSource(text: string): string {
   const start = text.startsWith('\ufeff') ? 1 : 0;
@@ -36,7 +35,6 @@ export function isHidden(source: { text: string }, { line, column }: { line: num
 let names: ReadonlySet<string> | undefined;
 let sections: ReadonlySet<string> | undefined;
 
-/** The names of all options. */
 function optionNames(): ReadonlySet<string> {
   names ??= new Set(namesIn(configJsonSchema()));
   return names;
@@ -84,7 +82,7 @@ class Walk {
         const name = isScalar(key) ? String(key.value) : '';
         // The member `svc` of a package.json is the configuration.
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
-        // If a secret without quotes contains a comma, the text after the comma is parsed as another key.
+        // After a comma in an unquoted secret, the text is parsed as another key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
         if (isScalar(key)) this.#record(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
         this.node(value, inner);
@@ -131,7 +129,7 @@ function isInSection([section = '']: readonly string[]): boolean {
   return sectionNames().has(section);
 }
 
-/** Whether a key is probably not a key, but a part of a text in which a quotation mark is at the wrong place. */
+/** Whether a key is probably part of a text with a misplaced quotation mark. */
 function isText(key: string): boolean {
   return /[\t\r\n{}"]|: /.test(key);
 }

@@ -27,7 +27,6 @@ export class HandlerViews {
   readonly #view: () => ServerView;
   readonly #clock: Clock;
   readonly #hour: HourOfDeliveries;
-  /** The last known views, by handler. */
   #known = new Map<string, HandlerView>();
 
   /** @param view returns the current state of the server; called only after its core is open */
@@ -95,21 +94,17 @@ export class HandlerViews {
   }
 }
 
-/** The hour is divided into parts. The length of a part and of the hour is in milliseconds; `parts` is the number of parts. */
+/** `parts` is the number of parts of the hour; other values are in milliseconds. */
 const partMs = 300_000;
 const parts = 12;
 const hourMs = parts * partMs;
 
-/**
- * Maximum age of the last reading, in milliseconds. If the last reading is older, the records are read backwards from their end, because a
- * busy service can have written very many records since then.
- */
+/** After this time in milliseconds, records are read backwards from their end, because there may be very many. */
 const longestRestMs = 120_000;
 
-/** Maximum number of bytes of records that are read backwards. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** Number of successive failures after which a handler is shown as failing, even if it had a success within the hour. */
+/** After this number of failures in a row, a handler is failing, despite earlier successes. */
 const failuresInRow = 3;
 
 type Counts = HandlerView['last_hour'][number];
@@ -125,9 +120,7 @@ interface Handler {
   lastErrorTime: string | null;
 }
 
-/**
- * Counts the deliveries of the last hour by handler. It reads their records, which all nodes share. Deliveries started by hand are omitted.
- */
+/** Counts the deliveries of the last hour, without manual ones, from the records of all nodes. */
 class HourOfDeliveries {
   readonly #records: () => DeliveryRecords;
   readonly #clock: Clock;
@@ -172,7 +165,7 @@ class HourOfDeliveries {
     for (const { parts: counted } of this.#handlers.values()) for (const part of counted.keys()) if (part <= oldest) counted.delete(part);
   }
 
-  /** Reads the records of the hour from the end. If there are too many, it reads only the newest. */
+  /** Reads the records of the hour from the end, up to a limit. */
   async #readBack(sinceMs: number): Promise<void> {
     const found: Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'>[] = [];
     let end: LogPosition | undefined;
@@ -196,7 +189,7 @@ class HourOfDeliveries {
 
   async #readOn(from: LogPosition): Promise<void> {
     for await (const { record, position } of this.#records().read('deliveries', from, () => {})) {
-      // Except for the first time, reading starts with a record that was already read. That record is skipped.
+      // Reading starts with the last record again.
       if (this.#last && comparePositions(position, this.#last) <= 0) continue;
       this.#from = position;
       this.#last = position;
@@ -222,7 +215,7 @@ class HourOfDeliveries {
   }
 }
 
-/** Returns a record without its bodies, which would need too much memory. */
+/** Bodies would need too much memory. */
 function shortRecord({
   handler,
   outcome,

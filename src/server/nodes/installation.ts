@@ -65,9 +65,9 @@ export class Installation {
     void this.tell();
   }
 
-  /** Reports the current state of this node to the others. Never throws, because the report is repeated soon. */
+  /** Reports the state of this node. Never throws, because the next report follows soon. */
   tell(): Promise<void> {
-    // A report that is being sent can be outdated already, so another report follows.
+    // A report that is being sent can be outdated.
     this.#next ??= this.#telling.then(() => {
       this.#next = undefined;
       this.#telling = this.#tell();
