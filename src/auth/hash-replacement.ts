@@ -4,17 +4,13 @@ import { hashPassword, isForeignHash, newPasswordFault, parsePasswordHash } from
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
-/** Maximum number of accounts that wait for a new hash. Other accounts get their new hash at their next login. */
+/** Other accounts get their new hash at their next login. */
 const maxWaiting = 1000;
-/** Maximum number of new hashes in one write. They are collected, because each write replaces the whole file. */
+/** Hashes are collected, because each write replaces the whole file. */
 const maxTogether = 50;
-/** Pause in milliseconds after a failure. */
 const pauseMs = 600_000;
 
-/**
- * Replaces the hashes of other systems by hashes in svc's format, when a login has revealed the password. It works in the background, on
- * one password at a time.
- */
+/** Replaces the hashes of other systems when a login has revealed the password: in the background, one at a time. */
 export class HashReplacement {
   readonly #accounts: AccountsFile;
   readonly #clock: Clock;
@@ -29,7 +25,7 @@ export class HashReplacement {
     this.#log = log;
   }
 
-  /** Queues the hash of an account for replacement if another system created it. @param password the correct password */
+  /** Queues a hash of another system for replacement. @param password the correct password */
   propose({ name, passwordHash }: LocalAccount, password: string): void {
     if (passwordHash === undefined || !isForeignHash(passwordHash) || this.#waiting.has(name)) return;
     if (this.#waiting.size >= maxWaiting || this.#clock.monotonicMs() < this.#pausedUntilMs) return;
@@ -68,7 +64,7 @@ export class HashReplacement {
   }
 }
 
-/** Whether the hash covers the whole password. bcrypt ignores the end of a long password, so other passwords also match such a hash. */
+/** bcrypt ignores the end of a long password, so other passwords match such a hash, too. */
 function countsWhole(password: string, passwordHash: string): boolean {
   const parsed = parsePasswordHash(passwordHash);
   return !('format' in parsed) || Buffer.byteLength(password) <= parsed.countedBytes;

@@ -14,7 +14,6 @@ import { fingerprintCredential } from './credentials.ts';
 export class LocalPasswords {
   readonly #methods: ReadonlyMap<string, ApplicationMethod>;
   readonly #verifier: PasswordVerifier;
-  /** The requirements for new passwords. */
   readonly policy: PasswordPolicy;
 
   constructor(methods: readonly AuthMethod[], verifier: PasswordVerifier, policy: PasswordPolicy) {

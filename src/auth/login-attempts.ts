@@ -16,19 +16,15 @@ import {
 import type { Credentials } from './credentials.ts';
 
 /**
- * Maximum number of attempts that wait for a slot, from one source and from all sources together. Each running attempt takes a slot. With
- * `ban_after_failures: 10`, a source with 3 failures has 7 slots, because each running attempt could be a further failure.
+ * Attempts that wait for a slot. With `ban_after_failures: 10`, a source with 3 failures has 7 slots, because each running attempt could be
+ * a further failure.
  */
 const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 
-/**
- * Pause in milliseconds before the first waiting attempt asks again. Meanwhile, another process may have freed a slot. The pause grows from
- * `first` to `longest`.
- */
+/** Pause before the first waiting attempt asks again, because another process may have freed a slot. */
 const askAgainMs = { first: 50, longest: 1000 };
 
-/** The credentials of a client, and its address. */
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
   address: string;
   realm?: GuessRealm | undefined;

@@ -48,7 +48,6 @@ const sets: Readonly<Record<string, AlgorithmSet>> = { secure, all, fips };
 export const minRsaBits = 2048;
 export const maxRsaBits = 16_384;
 
-/** Types of host keys that the service can offer. */
 export const hostKeyTypes = ['ssh-ed25519', 'ssh-rsa', ...nistHostKeys];
 
 /** Returns whether a host key of a type can sign with at least one of the algorithms. */
@@ -56,12 +55,11 @@ export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean
   return type === 'ssh-rsa' ? hostKey.some((name) => name.startsWith('rsa-sha2-')) : hostKey.includes(type);
 }
 
-/** Signature algorithms that are accepted from clients. SHA-1 and DSA are not accepted. */
+/** Signature algorithms of clients, without SHA-1 and DSA. */
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**
- * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. If the list names no algorithm of a kind
- * (such as MACs), the algorithms of this kind in `secure` are used.
+ * Resolves `ssh_cipher_list`: sets (`secure`, `all`, `fips`) and single names. For a kind without a name (such as MACs), `secure` applies.
  *
  * @param names names for which `algorithmFaults` found no fault
  */

@@ -10,7 +10,6 @@ const cipherList = textList()
     for (const message of algorithmFaults(names)) context.addIssue({ code: 'custom', message });
   });
 
-/** A service of type ssh. */
 export const sshOptions = z.strictObject({
   type: z.literal('ssh').describe('Files over SFTP.'),
   ...loginServiceOptions,

@@ -8,15 +8,12 @@ import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
-/** `ServerResponse` uses this method for its own interim replies (100, 102, 103). Node.js 20 has no public method for a 104. */
+/** For interim replies (100, 102, 103). Node.js 20 has no public method for a 104. */
 interface RawReply {
   _writeRaw(text: string, encoding: 'latin1'): void;
 }
 
-/**
- * Sends an interim reply (RFC 9110 §15.2), unless the final reply has begun. Clients with HTTP/1.0 get none, because that version has no
- * interim replies.
- */
+/** Sends an interim reply (RFC 9110 §15.2), unless the final reply has begun. HTTP/1.0 has none. */
 function send104({ incoming, outgoing }: Exchange, version: number, state: Readonly<Record<string, string>>): void {
   if (outgoing.headersSent) return;
   const headers = { 'upload-draft-interop-version': String(version), ...state };
@@ -41,7 +38,7 @@ export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplet
   };
 }
 
-/** Returns the value of `Upload-Limit` for an upload of this account. @param record undefined for an upload that has not begun */
+/** The value of `Upload-Limit` for this account. @param record undefined for an upload that has not begun */
 export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   const { fileWriteSizeBytes } = signedIn(exchange).account;
   return limitField({
@@ -51,7 +48,7 @@ export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   });
 }
 
-/** If the client understands interim replies with status 104, sends it the URL of the upload. @returns whether the URL was sent */
+/** Sends the URL of the upload in a 104, if the client understands that. @returns whether it was sent */
 export function announceUpload(exchange: Exchange, { record }: ResumableUpload): boolean {
   const version = interopVersion(exchange);
   if (version === undefined || exchange.incoming.httpVersionMajor + exchange.incoming.httpVersionMinor / 10 < 1.1) return false;
@@ -59,14 +56,14 @@ export function announceUpload(exchange: Exchange, { record }: ResumableUpload):
   return true;
 }
 
-/** If the client understands interim replies with status 104, sends it the number of stored bytes during the upload. */
+/** Sends the number of stored bytes in a 104 during the upload, if the client understands that. */
 export function announceProgress(exchange: Exchange, upload: ResumableUpload): void {
   const version = interopVersion(exchange);
   if (version === undefined) return;
   upload.onProgress = (offsetBytes) => send104(exchange, version, { 'upload-offset': String(offsetBytes) });
 }
 
-/** Builds the reply to requests for an upload that has failed. Clients get this reply until the record of the upload is removed. */
+/** The reply to requests for an upload that has failed, until its record is removed. */
 export function overReply(exchange: Exchange, { code, message }: FailedUpload): Reply {
   const item = { message: messageFor(exchange, { code: code as ErrorCode, message }) };
   return errorsReply(410, [item], { 'cache-control': 'no-store', 'upload-complete': completeField(true) });
@@ -93,7 +90,7 @@ function problemReply(status: number, type: string, title: string, members: obje
   };
 }
 
-/** Adds headers to an error: whether the upload has ended, and the limits if one of them was exceeded. */
+/** Adds headers to an error: whether the upload has ended, and an exceeded limit. */
 export function afterFault(exchange: Exchange, error: unknown, record?: UploadRecord): unknown {
   if (isServiceError(error, 'client-gone')) return error;
   return withHeaders(error, {
@@ -102,7 +99,7 @@ export function afterFault(exchange: Exchange, error: unknown, record?: UploadRe
   });
 }
 
-/** Adds headers to the reply with which a fault is answered. */
+/** Adds headers to the reply to a fault. */
 export function withHeaders(error: unknown, headers: Readonly<Record<string, string>>): unknown {
   if (error instanceof ServiceError) error.details.reply_headers = headers;
   return error;

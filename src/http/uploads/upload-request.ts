@@ -43,13 +43,13 @@ function checkedPath(text: string): VirtualPath {
   return pathFromSegments(text.split('/').filter((segment) => segment !== ''));
 }
 
-// The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload). tus 1.0.0 has some of them, too. A malformed value
-// is treated as absent, as the draft requires.
+// Header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), some also of tus 1.0.0. A malformed value counts as
+// absent, as the draft requires.
 
 /** The supported versions of the draft. tus-js-client offers 5 and 6. The current versions, as of July 2026, are 8 and 9. */
 const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
-/** Returns the draft version that the client uses; undefined if it is not supported. */
+/** The draft version that the client uses, if it is supported. */
 export function interopVersion(exchange: Exchange): number | undefined {
   const version = integerField(exchange, 'upload-draft-interop-version');
   return version !== undefined && interopVersions.has(version) ? version : undefined;
@@ -66,19 +66,18 @@ export function integerField(
   exchange: Exchange,
   name: 'upload-draft-interop-version' | 'upload-offset' | 'upload-length',
 ): number | undefined {
-  // An integer has at most 15 digits (RFC 9651 §3.3.1).
+  // At most 15 digits (RFC 9651 §3.3.1).
   const match = /^ *(\d{1,15}) *(?:;.*)?$/.exec(header(exchange, name) ?? '');
   return match ? Number(match[1]) : undefined;
 }
 
-/** Returns the value of `Upload-Complete`. */
 export function completeField(isComplete: boolean): string {
   return isComplete ? '?1' : '?0';
 }
 
 /**
- * Returns the value of `Upload-Limit`: bytes of the whole upload, bytes of one request, and lifetime in seconds. Undefined means no limit.
- * A size of 0 means no limit, too.
+ * The value of `Upload-Limit`: bytes of the whole upload, bytes of one request, and lifetime in seconds. Undefined, or a size of 0, means
+ * no limit.
  */
 export function limitField(limits: { 'max-size'?: number; 'max-append-size'?: number; 'max-age'?: number | undefined }): string {
   const members = Object.entries(limits).filter(([name, value]) => value !== undefined && (value > 0 || name === 'max-age'));
@@ -94,13 +93,12 @@ export function uploadUrl({ visit }: Exchange, id: string): string {
   return `/home/${reservedName}/${collection}/${id}`;
 }
 
-/** Returns the ID of the upload that the URL of a request names. */
 export function requestedUploadId({ target }: Exchange): string {
   if (target.kind === 'link') return target.below.slice(collection.length + 2);
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
-/** Headers with conditions and digests, in the request that begins an upload. They are needed when the upload ends. */
+/** Conditions and digests of the first request, which are needed when the upload ends. */
 const keptHeaders = [
   'if',
   'if-match',
@@ -116,7 +114,7 @@ const keptHeaders = [
  * Reads a request that begins an upload.
  *
  * @param notes further values that the protocol needs later
- * @param metadataValue upload metadata from another place, such as `Upload-Metadata`; used only if the metadata header is missing
+ * @param metadataValue upload metadata from elsewhere, used only without the metadata header
  * @throws ServiceError `bad-request`, `metadata-invalid`
  */
 export async function uploadOrder(
@@ -130,7 +128,7 @@ export async function uploadOrder(
     const value = header(exchange, name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  // The receipt of a visitor's uploads contains their digests, so they are always computed.
+  // The receipt of a visitor's uploads contains their digests.
   const ofLink = exchange.visit ? { 'want-repr-digest': 'sha-256=10' } : {};
   const kept = { ...notes, ...Object.fromEntries(headers), ...ofLink };
   representationDigests(kept);
@@ -144,7 +142,7 @@ export async function uploadOrder(
   };
 }
 
-/** Returns the conditions that the client set when it began an upload. They are checked when the upload is complete. */
+/** The conditions of the request that began an upload; checked when it is complete. */
 export function keptConditions(exchange: Exchange, { path, notes }: UploadRecord): Promise<Preconditions> {
   return preconditions(exchange, path, { method: 'PUT', headers: notes });
 }

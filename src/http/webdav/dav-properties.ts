@@ -6,18 +6,15 @@ import { escapeXml, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { davNamespace } from './webdav-xml.ts';
 
-/**
- * The additional namespace (docs/spec/webdav.md#properties). The properties of `sharedProperties` exist in this namespace and in that of
- * RFC 4918.
- */
+/** The additional namespace (docs/spec/webdav.md#properties). `sharedProperties` are in both namespaces. */
 export const extraNamespace = 'http://apache.org/dav/props/';
 
 /** The content type of every WebDAV body. */
 export const xmlContentType = 'application/xml; charset=utf-8';
 
-// This file writes XML by templates. For a folder of 10,000 entries, they are 13 times as fast as the XML writer.
+// Templates write XML 13 times as fast as the XML writer, for a folder of 10,000 entries.
 
-/** The beginning of a multistatus body (RFC 4918 §13). It declares the prefixes for the rest of the body. */
+/** The beginning of a multistatus body (RFC 4918 §13), with its prefixes. */
 export const multistatusStart = `${xmlDeclaration}<D:multistatus xmlns:D="${davNamespace}" xmlns:A="${extraNamespace}">\n`;
 
 export const multistatusEnd = '</D:multistatus>\n';
@@ -34,19 +31,18 @@ export function responseXml(href: string, propstats: string): string {
 
 /** Values that some properties need in addition to the entry. */
 export interface PropertySources {
-  /** Free and used space; undefined if it was not requested. */
+  /** Undefined if it was not requested. */
   space?: { availableBytes: number; usedBytes: number } | undefined;
-  /** Returns the value of `lockdiscovery`; undefined if the client does not use locks (`isClassTwo`). */
+  /** The value of `lockdiscovery`, for clients that use locks (`isClassTwo`). */
   lockDiscovery?: ((entry: Entry) => string) | undefined;
 }
 
-/** A WebDAV property. */
 export interface Property {
   namespace: string;
   name: string;
   /** Whether `allprop` omits the property (RFC 4918 §9.1.2). The quotas are omitted (RFC 4331 §2). */
   isRare?: true;
-  /** Returns the value as XML; undefined if the entry does not have the property. */
+  /** Undefined if the entry does not have the property. */
   value: (entry: Entry, sources: PropertySources) => string | undefined;
 }
 

@@ -18,17 +18,15 @@ import { ConnectionSession, ConnectionSlots, isAdmitted, type NewConnection, rep
 import { Channels, listenTo } from './channels.ts';
 
 /**
- * A key exchange is early if the client begins it before this many bytes were transferred since the previous exchange. An exchange costs as
- * much as sending a megabyte.
+ * A key exchange that the client begins within this many bytes of the previous one is early. An exchange costs as much as sending a
+ * megabyte.
  */
 const bytesBetweenExchanges = 512 * 1024;
 /** Maximum number of early key exchanges that a client may begin per minute. */
 const maxEarlyExchanges = 20;
 const earlyWindowMs = 60_000;
 
-/**
- * Controls when keys of one connection are exchanged. The server begins an exchange often enough, and the client must not begin too many.
- */
+/** When keys of one connection are exchanged: the server often enough, the client not too often. */
 class KeyExchanges {
   readonly #options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>;
   /** Monotonic time of the last exchange, and the number of bytes transferred until then. */
@@ -48,7 +46,7 @@ class KeyExchanges {
   }
 
   /**
-   * Counts an exchange if it is early. Call this for each exchange except the first, before `done`.
+   * Counts an exchange if it is early. For each exchange except the first, before `done`.
    *
    * @returns whether the client begins exchanges too often
    */
@@ -58,29 +56,25 @@ class KeyExchanges {
     return ++this.#early.count > maxEarlyExchanges;
   }
 
-  /** Checks the running exchange; called every second. @returns whether it has taken longer than `login_grace_time` */
+  /** Called every second. @returns whether the running exchange has taken longer than `login_grace_time` */
   isOverdue(nowMs: number, isUnderWay: boolean): boolean {
     if (!isUnderWay) this.#underWaySinceMs = undefined;
     else this.#underWaySinceMs ??= nowMs;
     return nowMs - (this.#underWaySinceMs ?? nowMs) > this.#options.login_grace_time * 1000;
   }
 
-  /** Returns whether the server should begin an exchange. */
   isDue(nowMs: number, bytes: number): boolean {
     const { rekey_bytes, rekey_seconds } = this.#options;
     return bytes - this.#last.bytes > rekey_bytes || nowMs - this.#last.ms > rekey_seconds * 1000;
   }
 }
 
-/**
- * Number of unsent bytes above which the service stops reading. Channels stop sending far below this number, but the automatic replies of
- * ssh2 have no limit.
- */
+/** Above this, the service stops reading: the automatic replies of ssh2 have no limit. */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**
- * Sends all writes of one turn of the event loop together, because ssh2 writes each message in pieces. Also stops reading from a client
- * that does not read its replies.
+ * Sends all writes of one turn together, because ssh2 writes each message in pieces. Stops reading from a client that does not read its
+ * replies.
  */
 export function shapeWrites(socket: Socket): void {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -104,15 +98,15 @@ export function shapeWrites(socket: Socket): void {
   }) as Socket['write'];
 }
 
-/** Time in milliseconds for which a closing connection can still send its buffered bytes. */
+/** How long a closing connection can still send its buffered bytes. */
 const farewellMs = 1000;
 
-/** Code of the reason with which a client is disconnected if no authentication method is left to try (RFC 4253 §11.1). */
+/** Disconnect reason if no authentication method is left (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
 
 /** One TCP connection of an SSH service, from its acceptance to its end. */
 export class SshConnection implements NewConnection, LoginConnection {
-  /** The service, with its configuration at the time when the connection was accepted. */
+  /** With the configuration at the time of the acceptance. */
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
   readonly slots: ConnectionSlots;
@@ -124,7 +118,6 @@ export class SshConnection implements NewConnection, LoginConnection {
   readonly #beganMs: number;
   readonly #drainListeners = new Set<() => void>();
   #lastActiveMs: number;
-  /** Number of SFTP requests answered so far. */
   requests = 0;
   readonly #keyExchanges: KeyExchanges;
   readonly #ended = new AbortController();
@@ -149,9 +142,9 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.#beganMs;
     this.#keyExchanges = new KeyExchanges(service.options, this.#beganMs);
     this.#login = new Login(this);
-    // Each channel adds a listener, so the number of listeners is not limited.
+    // Each channel adds a listener.
     setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
-    // A `close` event follows each error, so errors need no handling here.
+    // A `close` event follows each error.
     socket.on('error', () => {});
     this.#on(socket, 'close', () => this.#closed());
     this.#on(socket, 'drain', () => this.#drained());
@@ -231,7 +224,6 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.clock.after(farewellMs, () => this.#socket.destroy());
   }
 
-  /** Resolves when all channels have finished their work. */
   async settled(): Promise<void> {
     await this.#channels?.underWay.ended();
   }
@@ -286,7 +278,6 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#drained();
   }
 
-  /** Number of bytes sent and received so far. */
   get #bytes(): number {
     return this.#socket.bytesRead + this.#socket.bytesWritten;
   }
@@ -295,7 +286,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.service.clock.monotonicMs();
   }
 
-  /** Called when all bytes were sent, or when sending can continue. A client that reads its replies counts as active. */
+  /** A client that reads its replies is active. */
   #drained(): void {
     this.#noteActivity();
     for (const listener of this.#drainListeners) listener();
@@ -332,7 +323,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.observe?.login();
     this.slots.loggedIn();
     if (this.#leaving.signal.aborted) this.leave();
-    // A reload of the configuration may have removed the account's access after its credentials were checked.
+    // A reload may have removed the access after the check of the credentials.
     this.cutUnlessInForce();
   }
 
