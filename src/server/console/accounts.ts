@@ -21,7 +21,6 @@ const countsAtOnce = 4;
 
 type MethodName = { readonly uuid: string; readonly type: string };
 
-/** Everything that is known about the account of one name. */
 interface Known {
   local: { account: LocalAccount; method: MethodName; isConfigured: boolean } | undefined;
   login: LastLogin | undefined;
@@ -30,7 +29,7 @@ interface Known {
 
 type ServiceSession = ListedSession & { service: string };
 
-/** The sorted names of all accounts. They are kept until an account is added or removed. */
+/** Kept until an account is added or removed. */
 interface Names {
   sources: readonly unknown[];
   sorted: readonly string[];
@@ -126,7 +125,6 @@ async function sessionsByAccount(view: () => ServerView): Promise<Map<string, Se
   return byAccount;
 }
 
-/** Returns the account as it would be at a login now. */
 function describeAccount(name: string, { local, login, sessions }: Known, parts: RequestParts) {
   const identity = sessions.findLast((session) => session.identity.configuration !== undefined)?.identity;
   const method = local?.method ?? identity?.method ?? { uuid: login?.method ?? '', type: '' };
@@ -170,10 +168,7 @@ function byService(sessions: readonly ServiceSession[]): AccountView['sessions']
   return [...services].map(([service, { count, lastUsedMs }]) => ({ service, count, last_used: isoTime(lastUsedMs) }));
 }
 
-/**
- * Adds up the sizes of the files of accounts with a quota, as far as time allows. A sum that takes longer is available to the next
- * request.
- */
+/** Adds up the sizes of files of accounts with a quota. A late sum is available to the next request. */
 async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof describeAccount>[], clock: Clock): Promise<void> {
   const { quotas, excludedPaths, log } = view().core.files;
   const endMs = clock.monotonicMs() + countWithinMs;

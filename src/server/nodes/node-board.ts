@@ -4,7 +4,6 @@ import { maxReportBytes, type NodeReport, type NodeTexts, readReport } from './n
 /** Time in milliseconds without a report, after which a node counts as gone. */
 const goneAfterMs = 10_000;
 
-/** The last known state of a node. */
 export interface ToldNode {
   /** The server UUID in the data folder of the node. */
   uuid: string;
@@ -14,7 +13,6 @@ export interface ToldNode {
   report: NodeReport;
 }
 
-/** The reports of all nodes. */
 export class NodeBoard {
   readonly #texts: NodeTexts;
   readonly #log: Log;

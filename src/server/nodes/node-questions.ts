@@ -13,11 +13,11 @@ import {
   readQuestion,
 } from './node-messages.ts';
 
-/** Intervals, in milliseconds, at which a node checks for questions and, after it has asked, for answers. */
+/** Intervals of checks for questions, and for answers after a question, in milliseconds. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
-/** Maximum number of questions that a node answers at the same time. Further questions wait. */
+/** Further questions wait. */
 const maxAtOnce = 10;
 
 /** Maximum number of unreadable messages that one check for questions skips, and that one call of `ask` skips while it waits for answers. */
@@ -26,7 +26,6 @@ const maxBad = 100;
 /** Time in milliseconds for which an answer is kept until it is fetched. */
 const answerKeptMs = 30_000;
 
-/** A question without its ID. */
 export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extract<Question, { kind: Kind }>, 'id' | 'kind'>;
 
 /** Answers a question of another node. @throws ServiceError, which is sent back as the answer */
