@@ -128,7 +128,9 @@ test('a new folder and what was copied or uploaded into it form one entry', asyn
   await server.put('/home/e', 'x');
   await server.put('/home/To/f', 'x');
   const page = await recent(server);
-  const groups = [...page.text.matchAll(/<summary class="i(?: folder)?">(.*?)<\/summary>[\s\S]*?<\/ul><\/details>\n<p class="hint"><a href="([^"]*)"/g)];
+  const groups = [
+    ...page.text.matchAll(/<summary class="i(?: folder)?">(.*?)<\/summary>[\s\S]*?<\/ul><\/details>\n<p class="hint"><a href="([^"]*)"/g),
+  ];
   assert.deepEqual(
     groups.map(([, title = '', folder]) => [title.replace(/<[^>]+>/g, ''), folder]),
     [
