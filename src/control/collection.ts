@@ -9,11 +9,10 @@ export interface Selection {
   account?: string | undefined;
   /** An address or a CIDR range. */
   address?: string | undefined;
-  /** Confirms that all items are meant. A removal requires `all` if no other member is given. */
+  /** Confirms that all items are meant; required for a removal without other members. */
   all?: boolean | undefined;
 }
 
-/** Converts a selection to the query of a request. */
 export function selectionQuery({ ids = [], account, address, all }: Selection): URLSearchParams {
   const query = new URLSearchParams(ids.map((id): [string, string] => ['id', id]));
   if (account !== undefined) query.set('account', account);
@@ -130,7 +129,6 @@ export type ControlledName = (typeof controlledNames)[number];
 
 export type Shown<Name extends CollectionName> = z.infer<(typeof shownItems)[Name]>;
 
-/** An item of any kind. */
 export interface ShownItem {
   readonly id: string;
   readonly account?: string;
@@ -144,7 +142,6 @@ export interface Item<Form extends ShownItem = ShownItem> {
   readonly shown: Form;
 }
 
-/** The items of one kind. */
 export interface Collection {
   /** Converts the name of an account to the form in which the items contain it. Missing if the items contain the name unchanged. */
   readonly nameOf?: (account: string) => string;

@@ -30,16 +30,14 @@ type Controlled = Readonly<Record<ControlledName, Collection>>;
  */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;
 
-/** Maximum size of a command in bytes. */
 const maxOrderBytes = 64 * 1024;
 
-/** Maximum number of concurrent clients. */
 const maxConnections = 32;
 
 /** Time within which a client must send its request, in milliseconds. */
 const requestWithinMs = 5000;
 
-/** Time in milliseconds after which a client is disconnected if it reads nothing. */
+/** A client that reads nothing for this time is disconnected. */
 const stallWithinMs = 30_000;
 
 /**
