@@ -26,7 +26,7 @@ export function attemptSource(address: string, realm: GuessRealm | undefined): s
 }
 
 /**
- * Whether an attempt names an account. Wrong tokens and links name none.
+ * Whether an attempt names an account. Wrong tokens and links name none, and must not count against each other.
  *
  * @param username value of `LoginAttempt.username`
  */
