@@ -13,6 +13,7 @@ export interface Selection {
   all?: boolean | undefined;
 }
 
+/** Converts a selection to the query of a request. */
 export function selectionQuery({ ids = [], account, address, all }: Selection): URLSearchParams {
   const query = new URLSearchParams(ids.map((id): [string, string] => ['id', id]));
   if (account !== undefined) query.set('account', account);

@@ -25,6 +25,7 @@ export function toMpint(bytes: Buffer): Buffer {
   return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
 }
 
+/** Returns the number of bits of an `mpint`. */
 export function bitLength(mpint: Buffer | undefined): number {
   const text = mpint?.toString('hex').replace(/^0+/, '') ?? '';
   return text === '' ? 0 : BigInt(`0x${text}`).toString(2).length;

@@ -67,6 +67,7 @@ export interface ImportInput {
 export const fullControl = 'allow-full-control';
 export const readOnly = ['allow-read', 'allow-list'];
 
+/** Creates an empty draft. */
 export function emptyDraft(): Draft {
   return { server: {}, services: {}, accounts: new Map(), createsHomes: true, notes: [] };
 }

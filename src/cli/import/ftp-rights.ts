@@ -52,6 +52,7 @@ export function commandRights(commands: readonly string[]): string[] {
   );
 }
 
+/** Returns a set of permissions in the notation of the configuration. */
 export function permissionSet(granted: readonly string[]): string[] {
   return allRights.every((right) => granted.includes(right)) ? [fullControl] : [...new Set(granted)];
 }

@@ -97,6 +97,7 @@ function existingRealPath(path: string, onFailure?: () => void): string[] {
   }
 }
 
+/** Whether a path leads to a real path when links are followed. */
 export function resolvesTo(path: string, realPath: string): boolean {
   return existingRealPath(path)[0] === realPath;
 }

@@ -72,6 +72,7 @@ export interface Replaced {
   trashed: true | undefined;
 }
 
+/** Makes a move, and syncs both folders. */
 export async function relocate(move: Move): Promise<Replaced> {
   const { source, target, durability } = move;
   let put: Put;

@@ -49,6 +49,7 @@ export async function checkReplaceable(
   await paths.deletableFolders(to, realTo, existing);
 }
 
+/** The error for a destination that must not be replaced. */
 export function destinationExists(): ServiceError {
   return new ServiceError('destination-exists', 'The destination exists and must not be overwritten.');
 }

@@ -17,6 +17,7 @@ export interface AttributeChange {
   owner?: { uid: number; gid: number } | undefined;
 }
 
+/** Event data of a change of attributes. */
 export function changeData({ times, mode }: AttributeChange): Record<string, unknown> {
   return {
     modified: times && times.modifiedMs / 1000,

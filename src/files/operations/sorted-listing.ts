@@ -21,6 +21,7 @@ const linkFlag = 2;
 
 export type Compare = (a: ListedEntry, b: ListedEntry) => number;
 
+/** Orders entries by the code points of their names. */
 export function byName(a: ListedEntry, b: ListedEntry): number {
   return compareNames(a.name, b.name);
 }

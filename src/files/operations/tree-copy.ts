@@ -88,6 +88,7 @@ async function settle(path: string, stats: Stats): Promise<void> {
   }
 }
 
+/** The current state of a tree. */
 export async function treeState(path: string): Promise<TreeState> {
   const state = new Map<string, string>();
   const waiting = [''];

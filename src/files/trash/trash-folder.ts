@@ -244,6 +244,7 @@ async function makeMember(roots: RealRoots, path: string, name: string): Promise
   }
 }
 
+/** Removes a file, if it exists. */
 export function removeIfThere(path: string): void {
   try {
     unlinkSync(path);

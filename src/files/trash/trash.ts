@@ -66,6 +66,7 @@ export function currentPlace(
   return { realPath, path: realPath === `${folder.realPath}/${name}` ? path : (mounts.virtualPathsOf(realPath)[0] ?? path) };
 }
 
+/** Size of a file, or of all files in a folder, in bytes. */
 export async function measureSize(
   { mounts }: AccountPaths,
   realPath: string,

@@ -148,6 +148,7 @@ export async function whileHeld(
   }
 }
 
+/** Removes the content of an upload, if it still exists. */
 export function removeContent(contentPath: string): void {
   // A damaged record must not lead to the removal of other files.
   if (!isKeptName(basename(contentPath))) return;

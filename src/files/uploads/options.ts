@@ -14,6 +14,7 @@ export const uploadOptions = z
   })
   .describe('Unfinished resumable uploads.');
 
+/** Converts the options into limits. */
 export function uploadLimits({ expire_after, maximum_per_account }: z.infer<typeof uploadOptions>): UploadLimits {
   return { expireAfterMs: expire_after * 1000, maxPerAccount: maximum_per_account };
 }

@@ -9,6 +9,7 @@ export interface PassingUpload {
   readonly onGone: () => void;
 }
 
+/** The running uploads that end with their connections. */
 export class PassingUploads {
   readonly #underWay = new Set<PassingUpload>();
   readonly #counts = new NamedCounts();

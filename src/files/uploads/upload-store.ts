@@ -190,10 +190,12 @@ export function refuseLost(): never {
   throw new ServiceError('unavailable', 'Another request has taken the upload over; try again.', { details: { lost: true } });
 }
 
+/** Whether a request has lost the upload to another one. */
 export function isLost(error: unknown): boolean {
   return isServiceError(error) && error.details.lost === true;
 }
 
+/** The record of an upload after a change, with its new expiry. */
 export function changed(record: UploadRecord, change: UploadChange, nowMs: number, limits: UploadLimits): UploadRecord {
   const after = { ...record, ...change };
   return { ...after, expiresMs: computeExpiry(after, nowMs, limits) };
@@ -209,6 +211,7 @@ export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountU
   return origin.link === undefined ? accountUuid : `${accountUuid}/links`;
 }
 
+/** @throws ServiceError `too-many-requests` if an account has reached the maximum of uploads */
 export function refuseMoreThan(maxPerAccount: number): never {
   throw new ServiceError('too-many-requests', `An account may have at most ${maxPerAccount} unfinished or held uploads.`);
 }
@@ -228,6 +231,7 @@ function newId(): string {
   return randomBytes(32).toString('base64url').replace(/^-/, '_');
 }
 
+/** The record of an upload that begins now. */
 export function newUploadRecord(order: UploadOrder, lengthBytes: number | undefined, nowMs: number, limits: UploadLimits): UploadRecord {
   const over = { completion: undefined, ending: undefined, outcome: undefined };
   const offsetBytes = order.held ? (lengthBytes ?? 0) : 0;
@@ -245,6 +249,7 @@ function computeExpiry({ outcome, held }: Pick<UploadRecord, 'outcome' | 'held'>
   return (held?.sinceMs ?? nowMs) + expireAfterMs;
 }
 
+/** The final real path of the file of an upload. */
 export function uploadTarget({ contentPath, path }: Pick<UploadRecord, 'contentPath' | 'path'>): string {
   return `${dirname(contentPath)}/${baseName(path)}`;
 }

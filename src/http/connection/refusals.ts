@@ -44,6 +44,7 @@ export function refuseFlood({ baseHeaders }: HttpService, incoming: IncomingMess
   sendReply(outgoing, false, baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
 }
 
+/** Refuses a request with an unsupported `Expect` header. */
 export function refuseExpectation(service: HttpService, incoming: Incoming, outgoing: Outgoing): void {
   const reply = errorsReply(417, [{ message: 'The Expect header is not supported, except for "100-continue".' }], { connection: 'close' });
   sendReply(outgoing, incoming.method === 'HEAD', service.baseHeaders, reply);

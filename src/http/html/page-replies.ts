@@ -72,6 +72,7 @@ function pageAccount({ account, session }: Client, { passwords, chain }: HttpSer
   };
 }
 
+/** Builds the reply with a page. */
 export function pageReply(context: PageContext, status: number, page: PageModel, headers?: ReplyHeaders): Reply {
   return { status, headers: { ...pageHeaders(context), ...headers }, body: layout(context, page) };
 }
@@ -83,6 +84,7 @@ export interface LoginForm {
   userName?: string | undefined;
 }
 
+/** Builds the reply with the login page. */
 export function loginPageReply(exchange: Exchange, status: number, { message, next, userName }: LoginForm, headers?: ReplyHeaders): Reply {
   const context = makePageContext(exchange);
   const { language } = context;

@@ -37,6 +37,7 @@ ${visit.link.link?.maximumDownloads === undefined && preview(entry.name, `./${ur
   return pageReply(context, 200, { title: entry.name, body, hasScript: true });
 }
 
+/** Renders the button that downloads the whole folder as one archive. */
 export function downloadAll({ language }: PageContext): Html {
   return html`<p><a class="button primary" href="?zip" download>${icon('download')}${language.text('downloadAll')}</a></p>`;
 }

@@ -60,6 +60,7 @@ export interface ErrorItem {
   durable?: false | undefined;
 }
 
+/** Returns a JSON reply with a list of errors. */
 export function errorsReply(status: number, items: readonly ErrorItem[], headers: ReplyHeaders = {}): Reply {
   return jsonReply(status, { errors: items }, headers);
 }

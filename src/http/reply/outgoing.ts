@@ -9,6 +9,7 @@ export function isHttp2(outgoing: Outgoing): outgoing is ServerHttp2Stream {
   return !(outgoing instanceof ServerResponse);
 }
 
+/** Whether the connection of a reply ended, or its stream was reset. */
 export function isClientGone(outgoing: Outgoing): boolean {
   return outgoing.destroyed;
 }
@@ -18,10 +19,12 @@ export function endedClient(outgoing: Outgoing, fault: unknown): boolean {
   return isClientGone(outgoing) && fault instanceof Error && outgoing.errored === fault;
 }
 
+/** The status of a reply that has begun. */
 export function sentStatus(outgoing: Outgoing): number {
   return isHttp2(outgoing) ? Number(outgoing.sentHeaders[':status']) : outgoing.statusCode;
 }
 
+/** Returns the fault for a client that disconnected. */
 export function clientGone(cause?: unknown): ServiceError {
   return new ServiceError('client-gone', 'The client went away.', { cause });
 }

@@ -7,6 +7,7 @@ import { errorsReply } from './error-reply.ts';
 import { endedClient, isClientGone, isHttp2 } from './outgoing.ts';
 import { headerLines, type Reply, type ReplyHeaders, sendReply, writeHead } from './reply.ts';
 
+/** The message of an internal error. */
 export function internalErrorText(reference: string): string {
   return `Internal error. Reference: ${reference}`;
 }

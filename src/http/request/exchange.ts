@@ -77,6 +77,7 @@ export interface HttpService {
   readonly observe: RequestObserver | undefined;
 }
 
+/** One request and its reply. */
 export class Exchange {
   readonly service: HttpService;
   readonly incoming: Incoming;

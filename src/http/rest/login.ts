@@ -104,6 +104,7 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
   throw new ServiceError('media-type-unsupported', 'A login must be sent as application/x-www-form-urlencoded or application/json.');
 }
 
+/** Returns the URL of the page that the client requested before the login. */
 export function nextOfQuery(exchange: Exchange): string | undefined {
   return new URLSearchParams(exchange.target.query).get('next') ?? undefined;
 }

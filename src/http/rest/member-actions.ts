@@ -25,6 +25,7 @@ interface Transfer {
   newName?: string | undefined;
 }
 
+/** Returns whether a command or form action moves or copies members to another folder. */
 export function isTransfer(name: string): name is TransferKind {
   return transferKinds.some((kind) => kind === name);
 }
@@ -97,6 +98,7 @@ export function allowedTriggers(exchange: Exchange): CustomTrigger[] {
   return exchange.service.options.triggers.filter((trigger) => trigger.groups.length === 0 || trigger.groups.includes(groupUuid));
 }
 
+/** Returns the trigger with this exact name, if the client may run it. */
 export function findTrigger(exchange: Exchange, name: string): CustomTrigger | undefined {
   return allowedTriggers(exchange).find((trigger) => trigger.name === name);
 }
@@ -188,6 +190,7 @@ export function restoreMember(files: AccountFiles, id: string, wanted?: string):
   return files.trash.restore(id, verify, wanted);
 }
 
+/** Runs a trigger on the named members that exist. */
 export async function* runTrigger(
   exchange: Exchange,
   folder: VirtualPath,

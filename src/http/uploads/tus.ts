@@ -122,6 +122,7 @@ const tusVersion = '1.0.0';
 /** The content type of every tus request that contains content. */
 const tusContentType = 'application/offset+octet-stream';
 
+/** Returns whether a client uses tus for a request. */
 export function speaksTus(exchange: Exchange): boolean {
   return header(exchange, 'tus-resumable') !== undefined;
 }

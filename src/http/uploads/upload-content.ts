@@ -159,6 +159,7 @@ function headerLines(headers: ReplyHeaders): [string, string][] {
   });
 }
 
+/** Converts the stored lines of a reply to headers. */
 export function headersOfLines(lines: readonly (readonly [string, string])[]): ReplyHeaders {
   const headers: Record<string, string[]> = {};
   for (const [name, value] of lines) headers[name] = [...(headers[name] ?? []), value];

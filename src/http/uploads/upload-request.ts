@@ -71,6 +71,7 @@ export function integerField(
   return match ? Number(match[1]) : undefined;
 }
 
+/** Returns the value of `Upload-Complete`. */
 export function completeField(isComplete: boolean): string {
   return isComplete ? '?1' : '?0';
 }
@@ -93,6 +94,7 @@ export function uploadUrl({ visit }: Exchange, id: string): string {
   return `/home/${reservedName}/${collection}/${id}`;
 }
 
+/** Returns the ID of the upload that the URL of a request names. */
 export function requestedUploadId({ target }: Exchange): string {
   if (target.kind === 'link') return target.below.slice(collection.length + 2);
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';

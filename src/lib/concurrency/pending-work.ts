@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 /** Time in milliseconds for the work of a closed connection to end. */
 const endsWithinMs = 5000;
 
+/** Counts pending work and waits until all of it has ended. */
 export class PendingWork {
   #count = 0;
   #onEmpty: (() => void)[] = [];

@@ -89,6 +89,7 @@ export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] 
   return rest;
 }
 
+/** Returns the total length of chunks in bytes. */
 export function totalBytes(chunks: readonly Buffer[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }

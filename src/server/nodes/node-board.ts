@@ -13,6 +13,7 @@ export interface ToldNode {
   report: NodeReport;
 }
 
+/** The reports of all nodes. */
 export class NodeBoard {
   readonly #texts: NodeTexts;
   readonly #log: Log;

@@ -84,6 +84,7 @@ export interface OpenHandle {
   lose(): Promise<void>;
 }
 
+/** The common part of handles that can only read. */
 export abstract class ReadHandle {
   readonly path: VirtualPath;
   readonly lock = new ReadWriteLock();

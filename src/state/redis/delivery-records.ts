@@ -11,6 +11,7 @@ import { formatStreamId, idBefore, parseStreamId, positionAfter, type StreamEntr
 
 const pageRecords = 500;
 
+/** Returns the name of the stream of delivery records. */
 export function recordStream(link: Pick<RedisLink, 'key'>, kind: RecordKind): string {
   return link.key(kind);
 }

@@ -27,6 +27,7 @@ interface ForwardingDependencies {
   caPem: string | undefined;
 }
 
+/** Creates the client of a target. */
 export function createTarget(
   url: TargetUrl,
   options: ForwardOptions,

@@ -325,6 +325,7 @@ function createQueryPayload(extraData: ExtraData): Payload {
   };
 }
 
+/** Formats the value of a member for a query. */
 export function queryText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

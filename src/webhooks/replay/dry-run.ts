@@ -43,6 +43,7 @@ export async function* comparedRequests(
   }
 }
 
+/** Returns the ID and UUID of each event, for results. */
 export function nameEvents(events: readonly SentEvent[]): { id: string; uuid: string }[] {
   return events.map(({ event: { id, uuid } }) => ({ id, uuid }));
 }

@@ -108,6 +108,7 @@ export async function readRecordedEvents(record: Pick<DeliveryRecord, 'events'>,
   return events;
 }
 
+/** Returns a request with its secrets masked. */
 export function maskSecrets(rendered: RenderedPayload, events: readonly OutgoingEvent[]): RenderedPayload {
   return renderMasked(rendered, events);
 }

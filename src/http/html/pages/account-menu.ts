@@ -79,6 +79,7 @@ interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
   url?: string;
 }
 
+/** Renders the buttons with which the user chooses the colours. */
 export function themeChoice({ language, theme, url }: ChoiceContext): Html {
   const buttons = themes.map(
     (choice) =>
@@ -87,6 +88,7 @@ export function themeChoice({ language, theme, url }: ChoiceContext): Html {
   return choiceForm('theme', language.text('theme'), url, buttons);
 }
 
+/** Renders the buttons with which the user chooses the language. */
 export function languageChoice({ language, url }: ChoiceContext): Html {
   const buttons = languages.map(
     ({ tag, name }) =>

@@ -118,6 +118,7 @@ export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: strin
   };
 }
 
+/** @param from position where reading began */
 export function makeRawBlock(events: RawEvent[], from: LogPosition): RawBlock {
   return {
     count: events.length,
@@ -129,6 +130,7 @@ export function makeRawBlock(events: RawEvent[], from: LogPosition): RawBlock {
   };
 }
 
+/** Reads parsed events from the journal's stream. */
 export class StreamReader implements EventReader {
   readonly #caller: Pick<RedisCaller, 'call'>;
   readonly #stream: string;
