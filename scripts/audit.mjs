@@ -1,5 +1,6 @@
-// Reports known vulnerabilities of the packages. Fails for a high or critical one, unless `scripts/packages/assessments.json` says that svc
-// is not affected. Passes if the registry cannot be reached.
+// Reports known vulnerabilities of the packages, as `npm audit` does. Fails if there is a high or critical vulnerability, unless
+// `scripts/packages/assessments.json` says that svc is not affected by it. If the registry cannot be reached, the script says so and
+// passes.
 import { spawnSync } from 'node:child_process';
 import { readAssessments } from './packages/release-documents.mjs';
 
@@ -16,7 +17,8 @@ for (const [name, { severity, via }] of Object.entries(report.vulnerabilities ??
 const harmless = new Set(
   readAssessments(new URL('..', import.meta.url).pathname).flatMap(({ id, state }) => (state === 'not_affected' ? [id] : [])),
 );
-// Names in `via` are dependencies, which have entries of their own.
+// If a package only inherits a vulnerability from a dependency, `via` is the name of the dependency. Such names are skipped below, because
+// the dependency has its own entry.
 const open = Object.values(report.vulnerabilities ?? {})
   .flatMap(({ via }) => via)
   .filter(({ severity, url = '' }) => (severity === 'high' || severity === 'critical') && !harmless.has(url.split('/').at(-1)));

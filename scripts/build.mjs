@@ -1,5 +1,7 @@
-// Builds dist/svc.mjs (one executable file with the licences of everything in it), dist/svc.mjs.map (its source map) and dist/sbom.json (its
-// packages, CycloneDX). The same sources always give the same bytes.
+// Builds three files. The same sources always give the same bytes.
+// - dist/svc.mjs: one executable file that needs only Node.js. It ends with the licences of everything in it
+// - dist/svc.mjs.map: its source map, for `node --enable-source-maps`
+// - dist/sbom.json: the list of the packages in it (CycloneDX)
 //   node scripts/build.mjs [--quiet] [--out FOLDER]
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -8,7 +10,7 @@ import { build } from 'esbuild';
 import { executableOptions } from './bundle-options.mjs';
 import { bundledPackages, licenceComment, licencesOf, sbomOf } from './bundled-packages.mjs';
 
-/** Maximum size in bytes, so that the file is easy to copy. */
+/** Maximum size in bytes; a larger file fails the build. A single file is only useful if it is small enough to be copied easily. */
 const budgetBytes = 4_720_000;
 
 const { quiet, out } = parseArgs({ options: { quiet: { type: 'boolean' }, out: { type: 'string' } } }).values;
@@ -31,7 +33,7 @@ if (sizeBytes > budgetBytes) {
   console.error(`build: ${outfile} has ${sizeBytes} bytes, over the budget of ${budgetBytes}.`);
   process.exitCode = 1;
 }
-// With a single character beyond ASCII, Node.js would store the whole file with two bytes per character.
+// With a single character beyond ASCII, Node.js would store the whole file with two bytes per character and need more time to read it.
 const beyond = bytes.findIndex((byte) => byte > 0x7f);
 if (beyond >= 0) {
   const around = bytes.toString('utf8', beyond - 60, beyond + 20).replaceAll('\n', ' ');
@@ -39,7 +41,7 @@ if (beyond >= 0) {
   process.exitCode = 1;
 }
 
-/** Writes a file by a rename, so that a command finds either the old or the new executable. */
+/** Writes a temporary file and renames it, so that a command that starts meanwhile finds either the old or the new executable. */
 function place(path, text) {
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, text);

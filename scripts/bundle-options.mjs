@@ -12,12 +12,15 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 export const requireBanner =
   "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
 
-/** Compresses bytes with gzip and encodes them in base64. The output contains no time. */
+/** Compresses bytes with gzip and encodes them in base64. Equal input gives equal output. */
 function packed(bytes) {
   return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
 }
 
-/** Returns a JavaScript expression with a file's SHA-256 and its compressed content. A string in a function costs nothing at startup. */
+/**
+ * Returns a JavaScript expression for a compressed file. The value has the file's SHA-256, and a function that returns the content. The
+ * content is in a function, because a string in a function costs nothing at startup.
+ */
 function packedFile(bytes) {
   return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${packed(bytes)}'; } }`;
 }
@@ -65,7 +68,10 @@ export const style = {
 
 const webFolder = new URL('../src/web/', import.meta.url).pathname;
 
-/** `svc:web-files`: the style sheets and other files of pages as texts, keyed by their path in src/web. */
+/**
+ * `svc:web-files`: the style sheets and other files of src/web that pages refer to. They are texts, keyed by their path in src/web
+ * (`shared/page.css`).
+ */
 const webFiles = {
   name: 'web-files',
   setup(build) {
@@ -81,13 +87,16 @@ const webFiles = {
   },
 };
 
-/** Entry modules of the browser scripts, keyed by their import names. */
+/** Entry modules of the browser scripts. Their keys are the names under which the sources import the built scripts. */
 export const scriptStarts = {
   'svc:page-scripts': new URL('../src/web/files/main.ts', import.meta.url),
   'svc:console-scripts': new URL('../src/web/console/main.ts', import.meta.url),
 };
 
-/** `svc:password-worker`: the compressed program of the thread that verifies password hashes of other systems. */
+/**
+ * `svc:password-worker`: the compressed program of the thread that verifies password hashes of other systems. The sources of this program
+ * are added to the bundle's list of inputs.
+ */
 const passwordWorker = {
   name: 'password-worker',
   setup(build) {
@@ -117,7 +126,7 @@ const passwordWorker = {
   },
 };
 
-/** The browser scripts, keyed by file name. */
+/** The browser scripts, keyed by file name. Their sources are added to the bundle's list of inputs. */
 const scripts = {
   name: 'page-scripts',
   setup(build) {
@@ -136,7 +145,10 @@ const scripts = {
   },
 };
 
-/** Loads a module of Node.js only when it is needed. With `import` statements, each start would load all of them. */
+/**
+ * Loads a module of Node.js only when the first module that imports it runs. With `import` statements, Node.js would load all such modules
+ * at every start. It would also compute values that are otherwise computed on demand, such as the root certificates of `node:tls`.
+ */
 const builtinModules = {
   name: 'builtin-modules',
   setup(build) {
@@ -156,18 +168,24 @@ export const bundleOptions = {
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  // svc parses its files itself, and uses neither client-side caching nor metrics of the Redis client. ssh2 works without native modules.
+  // svc parses all configuration files itself, so cosmiconfig never loads its own parsers. The Redis client needs the native hash only for
+  // client-side caching, and it needs OpenTelemetry only for metrics; svc uses neither. ssh2 works without its native modules.
   external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', '@opentelemetry/api', 'cpu-features', '*.node'],
   // ofetch's build for Node.js contains a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.html': 'text', '.yaml': 'text' },
-  // The WebAssembly loader of ssh2 reads `__dirname`, which ES modules do not have. It loads no file from there.
+  // An ES module has no `__dirname`. The WebAssembly loader of ssh2 reads this variable, so it must be defined, although no file is loaded
+  // from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
   plugins: [swaggerUi, openapi, scripts, webFiles, passwordWorker, patchedPackages(false)],
   logLevel: 'warning',
 };
 
-/** Options of the executable. Names are not minified, for readers and stack traces. @type {import('esbuild').BuildOptions} */
+/**
+ * Options of the executable. Names are not minified, for readers and stack traces. The build appends the licences of all packages.
+ *
+ * @type {import('esbuild').BuildOptions}
+ */
 export const executableOptions = {
   ...bundleOptions,
   absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),

@@ -1,10 +1,14 @@
-// Finds the packages in a bundle.
+// Finds the packages in a bundle. The licences at the end of the bundle, its SBOM and the tests of both use the list.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Packages that a plugin adds (bundle-options.mjs). esbuild does not list them. */
+/** Packages that a plugin adds (bundle-options.mjs), which are not in the bundle's list of inputs. */
 const packed = ['swagger-ui-dist'];
 
-/** Returns the packages of a bundle, by name. @param {Record<string, unknown>} inputs inputs of esbuild's metafile */
+/**
+ * Returns the packages of a bundle, by name.
+ *
+ * @param {Record<string, unknown>} inputs inputs of esbuild's metafile
+ */
 export function bundledPackages(inputs) {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
   const paths = new Set(packed.map((name) => `node_modules/${name}`));
@@ -40,14 +44,22 @@ export function licencesOf(packages, { version }) {
   return texts.join(`\n\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Returns the licences as a comment. With a single character outside of ASCII, Node.js needs more time and memory for the script. */
+/**
+ * Returns the licences as a comment for the end of the bundle. The comment is ASCII, because a single other character in a script makes
+ * Node.js need more time and memory for the whole script.
+ */
 export function licenceComment(licences) {
   const text = licences.replaceAll('*/', '* /');
   const escaped = text.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
   return `/*\nLicences of the packages in this file (\\uXXXX is a character beyond ASCII).\n\n${escaped}\n*/\n`;
 }
 
-/** Returns a CycloneDX document. The same sources give the same bytes. @param more further components */
+/**
+ * Returns a CycloneDX document. It has no time and no serial number, so that the same sources give the same bytes.
+ *
+ * @param packages packages of a bundle
+ * @param more further components
+ */
 export function sbomOf(packages, version, more = []) {
   const ofPackages = packages.map(({ name, version, license, integrity }) => ({
     type: 'library',

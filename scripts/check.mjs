@@ -1,4 +1,5 @@
-// `npm run check`: runs all checks, and then names the failed ones.
+// `npm run check`: checks types, format and lint, unused code, the package and the documentation. It runs all checks, and then names the
+// failed ones.
 import { spawnSync } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);

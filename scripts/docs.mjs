@@ -1,5 +1,6 @@
-// Writes all generated documentation: docs/reference, the sizes of pages in docs/use/browser.md, the JSON Schema in examples/, and
-// .cache/messages.md. With --check it only checks that the files, except .cache/messages.md, are up to date.
+// Writes all generated documentation: option tables, commands, events and codes of findings to docs/reference, the sizes of svc's web pages
+// to docs/use/browser.md, the JSON Schema to examples/, and all texts that people see to .cache/messages.md. With --check it writes
+// nothing, and checks that the generated files, except .cache/messages.md, are up to date.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
@@ -84,7 +85,7 @@ function options() {
   return sections.join('\n');
 }
 
-/** Returns the tables of a group of options and of the groups in it. */
+/** Returns the table of a group of options, followed by the tables of the groups in it. */
 function groupTables(path, group) {
   if (!group.properties) return [];
   const inside = Object.entries(group.properties).flatMap(([option, member]) => groupTables(`${path}.${option}`, resolve(member)));
@@ -100,7 +101,7 @@ function help(...args) {
   return stdout.trimEnd();
 }
 
-/** Returns all subcommands of a command with their parents: `['mock', 'auth']`. */
+/** Returns all subcommands of a command, as listed by --help. Each is a list that begins with its parents: `['mock', 'auth']`. */
 function commandsOf(words) {
   const list = /\nCommands:\n((?: .*\n)+)/.exec(`${help(...words)}\n`)?.[1] ?? '';
   const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => match[1]).filter((name) => name !== 'help');
@@ -126,7 +127,7 @@ function findings() {
   return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** Returns a page with a new generated part, between two comments with the part's name. */
+/** Returns a documentation page with a new generated part, which is between two comments with the name of the part. */
 function pageWith(file, name, make) {
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
   const text = readFileSync(file, 'utf8');

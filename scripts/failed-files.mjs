@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 
 /**
- * A reporter of node:test that writes the paths of failed test files. If a helper declared the failed test, node:test gives the helper's
- * path. So test-queue.mjs adds an empty test after each file, named with the file's path.
+ * A reporter of node:test that writes the paths of the files in which a test failed, one per line. If a helper such as `browserTest`
+ * declared the test, node:test gives the path of the helper. So test-queue.mjs adds an empty test after each file, and names it with the
+ * file's path. After a failure in a helper, the next such test names the file that failed.
  */
 export default async function* failedFiles(events) {
   const files = new Set();

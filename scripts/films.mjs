@@ -10,7 +10,7 @@ export async function recordFilm(page, width, height, draw) {
     recorder.ondataavailable = ({ data }) => data.size > 0 && parts.push(data);
     const ended = new Promise((resolve) => (recorder.onstop = resolve));
     recorder.start(100);
-    // The recorder may begin late, so frames are drawn until it has data.
+    // On a busy machine, the recorder may begin late, so more frames are drawn until it has data.
     for (let frame = 0; frame < 20 || (parts.length === 0 && frame < 1000); frame++) {
       ${draw}
       await new Promise((resolve) => requestAnimationFrame(resolve));

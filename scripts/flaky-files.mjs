@@ -1,16 +1,17 @@
-// Counts runs in which a test file failed beside others, but passed alone. Two successive ones are a fault of the test.
+// Counts runs in which a test file failed while others ran beside it, but passed alone. A busy machine can cause one such run; two
+// successive ones are a fault of the test.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Number of successive flaky runs of a file after which continuous integration fails. */
+/** Continuous integration fails if a file passes only when it runs alone, in this number of successive runs. */
 export const tooManyRuns = 2;
 
 /**
  * Counts a run.
  *
  * @param {string} store path of the file with the counts
- * @param {readonly string[]} ran test files of the run
- * @param {readonly string[]} flaky the files that passed only when they ran alone
+ * @param {readonly string[]} ran test files of the run. The counts of files that passed at the first try are removed
+ * @param {readonly string[]} flaky the files of the run that passed only when they ran alone
  * @returns {{ path: string, runs: number }[]} the flaky files, each with its number of successive runs
  */
 export function countFlaky(store, ran, flaky) {
@@ -27,7 +28,7 @@ function readCounts(store) {
   try {
     return JSON.parse(readFileSync(store, 'utf8'));
   } catch {
-    // There is no complete file yet.
+    // There is no file yet, or a run was interrupted while it wrote the file.
     return {};
   }
 }

@@ -5,9 +5,9 @@ process.chdir(new URL('..', import.meta.url).pathname);
 const config = await createConfig({
   extends: ['recommended-strict'],
   rules: {
-    // A final slash distinguishes folders from files.
+    // A URL with a final slash is a folder, and one without it is a file.
     'no-path-trailing-slash': 'off',
-    // The login page and the API description never return a 4xx.
+    // The rule demands a 4xx status for each operation. The login page and the API description never return one.
     'operation-4xx-response': 'off',
   },
 });

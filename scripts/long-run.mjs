@@ -1,7 +1,8 @@
 // Starts the long runs of tests.
-//   npm run fuzz [-- CASES]: the property and fuzz tests (test/fuzz). CASES is the number of cases for one property, by default 30,000.
-//     SVC_FUZZ_SEED=SEED repeats a run with its printed seed.
-//   npm run crash [-- ROUNDS]: the crash tests (test/crash/harness.long.test.ts, sftp.long.test.ts), that of SFTP for at most 300 rounds.
+//   npm run fuzz [-- CASES]: the property and fuzz tests (test/fuzz). CASES is the number of cases for one property; by default 30,000,
+//     which is over a million in total. Slow properties get fewer cases, fast ones more. To repeat a run, set SVC_FUZZ_SEED to its
+//     printed seed.
+//   npm run crash [-- ROUNDS]: the crash tests (test/crash/harness.long.test.ts, sftp.long.test.ts). The test of SFTP has at most 300 rounds.
 import { spawnSync } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);

@@ -1,13 +1,17 @@
-// Writes all texts for people in the sources to .cache/messages.md, sorted by file, so that one person can read all of them.
+// Writes all texts for people in the sources (errors, log lines, findings, help of options and commands, events, pages) to
+// .cache/messages.md, with their line numbers, so that one person can read all of them. They are sorted by file.
 //   node scripts/messages.mjs
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 
-/** Matches comments, and texts in the three kinds of quotes. It fails in lines with a quote in a regular expression. */
+/**
+ * Matches comments, and texts in the three kinds of quotes. It is not exact: if a regular expression contains a quote, its line is not
+ * matched correctly.
+ */
 const tokens = /\/\/.*|\/\*[\s\S]*?\*\/|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
 
-/** Returns whether a text has at least two words. Others are keys, names or parts of a protocol. */
+/** Returns whether a text has at least two words. A shorter text is a key, a name or a part of a protocol. */
 function isForPeople(text) {
   return /\p{L}{2,}[,:;]? (\S+ )*\p{L}{2,}/u.test(text);
 }

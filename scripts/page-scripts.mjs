@@ -1,5 +1,6 @@
-// Builds the browser scripts of src/web/files/ and src/web/console/: `page.js`, which loads first, and its parts, which `page.js` loads on
-// demand with `import()`. Parts import shared modules, so that each module exists only once.
+// Builds the browser scripts of src/web/files/ and src/web/console/: `page.js`, which loads first, and its parts. A part is a module that
+// `page.js` loads on demand with `import()`. If a part needs a module that is in `page.js`, it imports the module from there, so that each
+// module exists only once. Modules that several parts share, but that are not in `page.js`, become separate files.
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { build } from 'esbuild';
@@ -44,7 +45,7 @@ export async function pageScripts(main, plugins) {
   });
   const later = await build({
     ...options,
-    // esbuild finds the imports in a different order each time.
+    // Sorted, because esbuild finds the imports in a different order each time.
     entryPoints: [...parts].sort().map((path) => ({ in: path, out: partName(path, folder) })),
     splitting: true,
     plugins: [fromFirst, wholeTexts, ...plugins],
@@ -61,14 +62,17 @@ export async function pageScripts(main, plugins) {
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
 }
 
-/** Returns the name of a part. A file of texts is named after its language (`de`), if necessary with its folder (`events-de`). */
+/**
+ * Returns the name of a part without extension. A file of texts is named after its language (`de`). If its folder is not named like the
+ * page's folder, the folder's name is put before the language (`events-de`).
+ */
 function partName(path, folder) {
   const name = basename(path).replace(/\.(ts|json)$/, '');
   const group = basename(dirname(path));
   return path.endsWith('.json') && group !== basename(folder) ? `${group}-${name}` : name;
 }
 
-/** Exports a JSON file only as a whole. An export of each key makes a file of texts a third larger. */
+/** Exports a JSON file only as a whole. By default esbuild also exports each key, which makes a file of texts a third larger. */
 const wholeTexts = {
   name: 'whole-texts',
   setup(build) {
@@ -76,7 +80,10 @@ const wholeTexts = {
   },
 };
 
-/** Returns a plugin that calls `choose` for each relative import. If `choose` returns a URL, the import is not bundled. */
+/**
+ * Returns a plugin that calls `choose` for each import by a relative path. If `choose` returns a URL, the import is not bundled, and the
+ * browser loads the URL.
+ */
 function onImport(name, choose) {
   return {
     name,
@@ -95,7 +102,11 @@ async function exportsOf(paths) {
   return new Map(Object.values(metafile.outputs).map(({ entryPoint, exports }) => [entryPoint, exports]));
 }
 
-/** Checks that exported names are unique, because `page.js` exports no ambiguous name. @param modules exported names by module path */
+/**
+ * Checks that exported names are unique. If two modules export the same name, `page.js` exports neither, and a part that imports this name
+ * cannot start.
+ * @param modules exported names by module path, for the modules in `page.js` that parts use
+ */
 function assertExported(files, exports, modules) {
   const owners = new Map();
   for (const [path, names] of modules)

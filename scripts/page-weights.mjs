@@ -3,7 +3,7 @@ import { gzipSync } from 'fflate';
 import { scriptStarts, style } from './bundle-options.mjs';
 import { pageScripts } from './page-scripts.mjs';
 
-/** The purposes of the script's parts, in the order of the table. `shared` is all parts that several others share. */
+/** The purposes of the script's parts, in the order of the table. `shared` stands for all parts that several others share. */
 const purposes = {
   'page.js': 'the script of every page, with English texts',
   language: 'the texts of German, French or Spanish',
@@ -28,7 +28,7 @@ const languages = ['de.js', 'es.js', 'fr.js'];
 /** Returns the purpose of a file. The names of shared files change with their content. */
 function purposeOf(file, inputs) {
   if (languages.includes(file)) return 'language';
-  // esbuild puts shared code of these two parts into a file `chunk-….js`.
+  // If another part uses the code of one of these two parts, too, esbuild puts the code into a file `chunk-….js`.
   const used = ['text-preview', 'undo'].find((part) => Object.keys(inputs).some((path) => path.endsWith(`/${part}.ts`)));
   if (used !== undefined) return `${used}.js`;
   return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');

@@ -1,5 +1,6 @@
-// Patches packages in the bundle (never in node_modules): mends faults, and removes large parts that svc does not use. The patches are
-// scripts/patches/PACKAGE/*.diff (a `+` in PACKAGE stands for `/`). If a patch does not apply, the build fails.
+// Patches packages, to mend faults that are not yet fixed upstream, and to remove large parts that svc does not use. The patches are
+// scripts/patches/PACKAGE/*.diff (a `+` in PACKAGE stands for `/`). They are applied in the order of their names, to the files in the
+// bundle and never to node_modules. If a patch does not apply, the build fails, so that no release lacks a patch.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const folder = new URL('./patches/', import.meta.url);
@@ -8,7 +9,7 @@ const folder = new URL('./patches/', import.meta.url);
  * Reads a unified diff, which may begin with free text.
  *
  * @param {string} diff
- * @returns {{ file: string, hunks: { at: number, before: string[], after: string[] }[] }[]}
+ * @returns {{ file: string, hunks: { at: number, before: string[], after: string[] }[] }[]} the changes, by file
  */
 export function parseDiff(diff) {
   const files = [];
@@ -29,7 +30,11 @@ export function parseDiff(diff) {
   return files;
 }
 
-/** Applies hunks to a text. @throws Error, which names the first line that does not match exactly */
+/**
+ * Applies hunks to a text. Lines and line numbers must match exactly.
+ *
+ * @throws Error, which names the first line that does not match
+ */
 export function applyHunks(text, hunks) {
   const lines = text.split('\n');
   let shift = 0;
@@ -43,7 +48,7 @@ export function applyHunks(text, hunks) {
   return lines.join('\n');
 }
 
-/** Returns all changes of all patches. */
+/** Returns all changes of all patches, each with the package, the name of the diff, the file in the package, and the hunks. */
 function allPatches() {
   return readdirSync(folder).flatMap((own) =>
     readdirSync(new URL(`${own}/`, folder))
@@ -56,7 +61,10 @@ function allPatches() {
   );
 }
 
-/** The patches that were applied to the main bundle, or to the worker for password hashes inside it. */
+/**
+ * The patches that were applied in this process, to the main bundle or to the worker for password hashes. The main bundle contains the
+ * worker as a separate, compressed bundle.
+ */
 const applied = new Set();
 
 /**

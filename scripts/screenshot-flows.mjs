@@ -1,10 +1,14 @@
-// Takes the pictures of users' tasks for docs/use/for-users.md and docs/use/links.md.
+// Takes the pictures of users' tasks on the pages, for docs/use/for-users.md and docs/use/links.md.
 import { landscape } from './screenshot-samples.mjs';
 
-/** Upload speed in bytes per second, so low that the picture shows a running upload. */
+/** Upload speed in bytes per second for the picture of uploads. It is low, so that the picture shows a running upload. */
 const slowly = 400_000;
 
-/** Takes a picture of each task. @param tools functions that open a page, log in and save a picture; `url` is the service's URL */
+/**
+ * Takes a picture of each task.
+ * @param tools `openPage(width, height, colours)` opens a page, `login(page)` logs in, `save(page, path)` saves a picture; `url` is the
+ *   URL of the service
+ */
 export async function picturesOfFlows({ openPage, login, save, url }) {
   const picture = async (name, show, height = 520) => {
     const page = await openPage(800, height, 'light');

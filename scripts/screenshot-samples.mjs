@@ -2,7 +2,7 @@
 import { strToU8, zipSync } from 'fflate';
 import { recordFilm } from './films.mjs';
 
-/** Draws a landscape, in the page. */
+/** Draws a landscape at a time of the day. The function runs in the page. */
 const drawing = `function draw(context, width, height, seed, shift = 0) {
   let state = seed * 7919 + 17;
   const random = () => (state = (state * 16807) % 2147483647) / 2147483647;
@@ -139,7 +139,7 @@ export const documents = {
   ),
 };
 
-/** Returns figures of one hour, as on a server in use. */
+/** Returns figures of one hour, as on a server that is in use. Recording real ones would take too long. */
 export function figuresOfAnHour() {
   const wave = (index, length, middle, height) =>
     Math.max(0, Math.round(middle + height * (Math.sin(index / length) + 0.15 * Math.sin(index / 3.3) + 0.07 * Math.sin(index * 2.3))));

@@ -1,4 +1,5 @@
-// Takes the pictures of the documentation: `node scripts/screenshots.mjs`. `--flows` takes only those of users' tasks. Needs Chromium.
+// Takes the documentation's pictures of the pages and the console: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`).
+// `--flows` takes only the pictures of users' tasks.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -18,7 +19,7 @@ const { values: options } = parseArgs({ options: { flows: { type: 'boolean' } } 
 execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 
-/** Names, sizes (-1 for a folder) and ages (in hours) of the members in the pictures. */
+/** Names, sizes and ages (in hours) of the members in the pictures. A size of -1 means a folder. */
 const members = [
   ['Contracts', -1, 30],
   ['Photos', -1, 200],
@@ -34,7 +35,7 @@ const members = [
   ['website.json', 6_140, 1_300],
 ];
 
-/** The time in the pictures. With it, "yesterday" is always the same day. */
+/** The time in the pictures. It is fixed, so that "yesterday" always means the same day. */
 const now = Date.UTC(2026, 2, 16, 10, 24);
 
 function makeMembers(home) {
@@ -73,7 +74,7 @@ function makeOlder(path, hours) {
   utimesSync(path, time, time);
 }
 
-/** Starts a receiver of events. It answers 500, except at the path `/archive`. */
+/** Starts a receiver of events for the pictures of the console. It answers 500, except at the path `/archive`. */
 async function startReceiver() {
   const receiver = createServer((request, reply) => {
     request.resume().on('end', () => {
@@ -171,7 +172,7 @@ async function newPage(width, height, colorScheme, more = {}) {
   return (await browser.newContext(look)).newPage();
 }
 
-/** Opens a page at the time when the files were created. */
+/** Opens a page whose clock shows the time when the files were created. */
 async function openPage(...look) {
   const page = await newPage(...look);
   await page.clock.setFixedTime(now);
@@ -260,7 +261,7 @@ async function openSection(page, name) {
   await page.locator('main .panel').last().waitFor();
 }
 
-/** Saves a picture as WebP, which has half the size of a PNG. Larger pictures than 60 kB are too much for a README. */
+/** Saves a picture as WebP, which has half the size of a PNG. More than 60 kB would be too much for a README. */
 async function save(page, path) {
   await page.mouse.move(0, 0);
   const session = await page.context().newCDPSession(page);

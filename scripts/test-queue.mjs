@@ -9,7 +9,10 @@ const ownFigures = '/proc/self/stat';
 const folder = process.env.SVC_TESTS;
 const own = basename(process.argv[1]);
 
-/** Runs files from the queue, one after the other. Loading their shared code takes half a second of CPU time per process. */
+/**
+ * Takes files from the queue that no other process has taken, and runs them one after the other. One process runs several files, because
+ * loading their shared code takes half a second of CPU time.
+ */
 export async function runQueue() {
   /** @type {{ files: { path: string, bundle: string }[], maxTogether: number }} */
   const { files, maxTogether } = JSON.parse(readFileSync(join(folder, 'queue.json'), 'utf8'));
@@ -23,7 +26,11 @@ export async function runQueue() {
   endInTime();
 }
 
-/** Runs one file. Long tests use the disk. @param {{ path: string, bundle: string, isLong: boolean }} file */
+/**
+ * Runs one file. If it is a long test, its temporary folders are on the disk.
+ *
+ * @param {{ path: string, bundle: string, isLong: boolean }} file
+ */
 export async function runAlone(file) {
   if (file.isLong) process.env.TMPDIR = process.env.SVC_TEST_DISK;
   await run(file);
@@ -33,14 +40,17 @@ export async function runAlone(file) {
 async function run({ path, bundle }) {
   const before = used();
   await import(pathToFileURL(bundle).href);
-  // Tests run in the order of their declaration, so all tests of the file have ended when this one runs.
+  // Tests run in the order in which they are declared. So when this test runs, all tests of the file have ended.
   await test(path, () => {});
   const after = used();
   const took = { path, wallMs: after.wallMs - before.wallMs, cpuMs: after.cpuMs - before.cpuMs };
   appendFileSync(join(folder, 'times.ndjson'), `${JSON.stringify(took)}\n`);
 }
 
-/** Ends the process with a failure, and names the open resources, if a test left one open. */
+/**
+ * Ends the process with a failure if a test left a resource open, and prints the kind of resource. Otherwise the process would run until
+ * the time limit.
+ */
 function endInTime() {
   const graceMs = Number(process.env.SVC_TEST_GRACE_MS ?? 20_000);
   const giveUp = () => {
@@ -50,7 +60,7 @@ function endInTime() {
   setTimeout(giveUp, graceMs).unref();
 }
 
-/** Takes a file of the queue. @returns false if it was taken before */
+/** Takes a file of the queue. @returns false if another process has taken it */
 function take(index) {
   try {
     writeFileSync(join(folder, `taken-${index}`), own, { flag: 'wx' });
@@ -61,13 +71,16 @@ function take(index) {
   }
 }
 
-/** Returns the current time, and the CPU time of this process and its ended children. */
+/**
+ * Returns the current time, and the CPU time that this process and its ended children have used. If work of a file continues after the
+ * file's end, it counts for the next file.
+ */
 function used() {
   const { user, system } = process.cpuUsage();
   return { wallMs: performance.now(), cpuMs: (user + system) / 1000 + childrenMs() };
 }
 
-/** Returns the CPU time of ended children (proc(5): cutime and cstime, in hundredths of a second). */
+/** Returns the CPU time of ended children, where Linux reports it (proc(5): cutime and cstime, in hundredths of a second). */
 function childrenMs() {
   if (!existsSync(ownFigures)) return 0;
   const fields = readFileSync(ownFigures, 'latin1').split(') ')[1].split(' ');

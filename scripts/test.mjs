@@ -1,8 +1,10 @@
-// Runs the tests. First it builds dist/svc.mjs, if a source is newer.
+// Runs the tests: bundles test/**/*.test.ts with one call of esbuild, with shared code in chunks, then runs `node --test`. First it builds
+// dist/svc.mjs, if a source is newer.
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--times] [--binary] [--update-golden]
-// FILTER is a part of a test file's path. Files named *.long.test.ts (kills, faults of nodes, large files, load) run with --all; with
-// --long, which runs only them; and if no other file matches the filter. --binary builds the binary of this machine and tests it.
-// --times prints the time of each file. --update-golden writes the expected parts of test/golden.
+// FILTER is a part of a test file's path. Files named *.long.test.ts (kills, faults of nodes, large files, load) run in three cases: with
+// --all; with --long, which runs only them; and if no other file matches the filter (`crash/power-cut`). --binary first builds the binary
+// of this machine, and uses it for processes of svc. --times prints the time of each file. --update-golden writes the expected parts of
+// test/golden.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -52,8 +54,9 @@ const maxTogether = 10;
 const memoryBytes = 4 * 1024 ** 3;
 
 /**
- * Features of Chromium that are turned off. The first three took almost half of the CPU time of browser tests. Playwright turns off the
- * others; they are repeated, because Chromium obeys only one list.
+ * Features of Chromium that are turned off. Two features took almost half of the CPU time of browser tests: pages for the address bar,
+ * which each window loads, and a spare process for the next page. Chromium obeys only one such list, so the list also contains the features
+ * that Playwright turns off.
  */
 const disabledFeatures = [
   'WebUIOmniboxPopup',
@@ -148,7 +151,7 @@ for (const [program, debianPackage] of Object.entries(programs)) {
 const isLong = (path) => path.endsWith('.long.test.ts');
 const everyTest = filesBelow('test', '.test.ts');
 
-/** Returns the tests that match a filter. Long tests are included if they are requested, or if no other file matches. */
+/** Returns the tests that match a filter. Long tests are included only if they are requested, or if no other file matches. */
 function testsOf(filter) {
   const found = everyTest.filter((path) => path.includes(filter));
   const wanted = found.filter((path) => options.all || isLong(path) === Boolean(options.long));
@@ -160,7 +163,7 @@ if (tests.length === 0) {
   console.error(`no test file matches ${filters.join(' ')}`);
   process.exit(1);
 }
-// Concurrent runs need different folders, because each run empties its own.
+// A long run has its own folder (SVC_TEST_OUTDIR), so that another run does not remove its bundles.
 const outdir = process.env.SVC_TEST_OUTDIR ?? '.cache/test';
 rmSync(outdir, { recursive: true, force: true });
 mkdirSync(outdir, { recursive: true });
@@ -197,7 +200,7 @@ let queue = [];
 const ownProcess = new Map();
 const testQueue = new URL('./test-queue.mjs', import.meta.url).href;
 const bundled = (path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs'));
-// Each start of a browser takes two seconds of CPU time.
+// All files share one browser, because each start of a browser takes two seconds of CPU time.
 const browser = tests.some((path) => path.includes('/browser/')) && isInstalled('chromium') ? await startBrowser() : undefined;
 const started = performance.now();
 const processes = processesOf(tests);
@@ -206,7 +209,7 @@ const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
 const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
 if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
 const flaky = [];
-// A busy machine can make a file fail. If it passes alone, it is reported as flaky.
+// A busy machine can make a file fail when it runs together with others. So it is run again, alone, and reported as flaky if it passes.
 if (status !== 0 && failed.length > 0 && failed.length <= maxRetried && failed.length < tests.length) {
   console.log(`\nfailed together with other files, now run again alone: ${failed.join(', ')}`);
   status = await run(failed.map(ownProcessOf), 1);
@@ -219,7 +222,11 @@ for (const { path, runs } of countFlaky('.cache/flaky.json', tests, flaky)) {
 await browser?.close();
 process.exit(status);
 
-/** Writes the queue of the short files. @returns paths of the scripts to run, for long files and for the queue */
+/**
+ * Writes the queue of the short files, and the scripts that run files from it.
+ *
+ * @returns the paths of the scripts to run: one for each long file, and one for each process that takes short files from the queue
+ */
 function processesOf(paths) {
   queue = inTurn(paths.filter((path) => !isLong(path)));
   const files = queue.map((path) => ({ path, bundle: resolve(bundled(path)) }));
@@ -233,7 +240,10 @@ function processesOf(paths) {
   return [...paths.filter(isLong).map(ownProcessOf), ...takers];
 }
 
-/** Returns the script that runs one test file in a separate process. `node --test` starts `alone-…` before `queue-…`. */
+/**
+ * Returns the script that runs one test file in a separate process. `node --test` runs scripts in the order of their names, so these
+ * scripts (`alone-…`) start before those of the queue (`queue-…`).
+ */
 function ownProcessOf(path) {
   const known = ownProcess.get(path);
   if (known !== undefined) return known;
@@ -244,7 +254,10 @@ function ownProcessOf(path) {
   return own;
 }
 
-/** Returns whether a file did not run to its end, or did not begin. */
+/**
+ * Returns whether a file did not run to its end. Either its process ended in the middle of the file, so that node:test reports the script
+ * of this process as failed, or no process has begun the file.
+ */
 function endedWith(path) {
   const own = ownProcess.get(path);
   if (own !== undefined) return failedPaths.has(resolve(own));
@@ -268,7 +281,10 @@ function printTimes(wallMs) {
   console.log(`${seconds(wallMs)}  ${seconds(cpuMs)}  all, by ${concurrency} processes at once`);
 }
 
-/** Lets files of different folders alternate. Files of one folder often need the same resource, such as the browser or Redis. */
+/**
+ * Orders files so that files of different folders alternate. Files of one folder often need the same resource, such as the browser or
+ * Redis. In this order, few files that need the same resource run at the same time.
+ */
 function inTurn(paths) {
   const counts = new Map();
   const turns = new Map(
@@ -301,8 +317,9 @@ async function run(files, atOnce) {
 }
 
 /**
- * Returns the folder for the temporary folders of short tests. It is in memory if there is enough space: on disk, six processes wait a
- * third of their time for syncs.
+ * Returns the folder for the temporary folders of short tests. It is in memory if there is enough space, because on disk, six processes
+ * spend a third of their time waiting for syncs. Tests of disks use a folder on disk (SVC_TEST_DISK), and so do long tests (`runAlone`).
+ * The folder is removed when this process ends.
  */
 function foldersInMemory() {
   const memory = '/dev/shm';

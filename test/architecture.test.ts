@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { eventCatalogue } from '../src/events/catalogue.ts';
 
-/** Ranks from low to high (docs/design/architecture.md#who-may-import-whom). */
+/** Ranks from low to high: a file imports from a lower rank or from its own folder (docs/design/architecture.md#who-may-import-whom). */
 const ranks = [
   ['lib'],
   ['web'],
@@ -21,7 +21,7 @@ const ranks = [
   ['bin'],
 ];
 
-/** For each package: the only folders (ending in `/`) and files that may import it. */
+/** For each package: the only places that may import it. A place that ends in `/` is a folder. */
 const homes: Record<string, string[]> = {
   hono: ['src/http/', 'src/monitor/', 'src/console/'],
   '@hono/node-server': ['src/http/', 'src/monitor/', 'src/console/'],

@@ -17,7 +17,7 @@ function filesBelow(folder: string, ending: RegExp): string[] {
   });
 }
 
-/** Returns a page without code, which has neither links nor headings. */
+/** Returns a page without code, which contains neither links nor headings. */
 function withoutCode(markdown: string): string {
   return markdown.replace(/^ *```[\s\S]*?^ *```$/gm, '').replace(/(`+)(?!`)[\s\S]*?\1/g, (code) => code.replace(/[[\]()<>]/g, ' '));
 }
@@ -68,7 +68,7 @@ function deadLinks(folder: string): string[] {
   });
 }
 
-/** Returns citations of missing pages and sections in the sources. */
+/** Returns citations of missing pages and sections in the sources (`docs/spec/http.md#errors` anywhere, `page.md` in comments). */
 function deadCitations(folder: string): string[] {
   const sources = ['src', 'scripts', 'bin', 'test', 'examples'].map((name) => join(folder, name)).filter(existsSync);
   return sources
@@ -117,7 +117,7 @@ test('every page and section that the sources cite exists', () => {
 test('dead links and citations are found; valid ones and code are not reported', (t) => {
   const folder = temporaryFolder(t);
   for (const name of ['docs', 'src']) mkdirSync(join(folder, name));
-  // The test above also searches this file, so the citations are composed at run time.
+  // The citations are composed at run time, because the test above also searches this file.
   const cite = (path: string) => `docs/${path}`;
   const page = [
     '# A page: `with` [links](b.md)',

@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** The pages for users. The contract and the design have no snippets to run. */
+/** The pages for users, as paths from the root. The contract and the design have no snippets to run. */
 const pages = [
   'README.md',
   ...['integrate', 'operate', 'reference', 'use'].flatMap((folder) =>
@@ -37,7 +37,7 @@ function headingOf(names: readonly string[]): string {
   return `\n${'#'.repeat(names.length + 1)} \`svc ${names.join(' ')}\`\n`;
 }
 
-/** Returns the help of a command, from the reference or from `--help`. */
+/** Returns the help of an existing command: its text in the reference (`npm run docs -- --check` verifies it) or the output of `--help`. */
 function helpOf(names: readonly string[]): string {
   const [, section = ''] = commands.split(headingOf(names));
   const told = snippetsOf(section)[0]?.text;
@@ -57,7 +57,7 @@ function unknownOptions(words: readonly string[]): string[] {
   return words.filter((word) => /^--?[a-z]/.test(word)).filter((word) => !help.includes(word.split('=', 1)[0] as string));
 }
 
-/** Returns the calls of svc in shell lines as words. */
+/** Returns the calls of svc in shell lines, as words. */
 function callsOf(text: string): string[][] {
   return text
     .split('\n')
@@ -66,7 +66,7 @@ function callsOf(text: string): string[][] {
     .map((match) => (match[1] as string).trim().split(/\s+/));
 }
 
-/** The environment of snippets: each variable has a value. */
+/** Snippets read secrets from the environment, so each variable has a value here. */
 const everyVariable = new Proxy<Record<string, string>>({}, { get: () => 'value', has: () => true });
 
 test('every snippet of the documentation is run or checked', () => {
@@ -78,14 +78,14 @@ test('every snippet of the documentation is run or checked', () => {
   const kinds: Record<string, (text: string) => void> = {
     // test/readme.test.ts runs the tours.
     console: (text) => assert.match(text, /^\$ /),
-    // `npm run docs -- --check` compares these blocks.
+    // `npm run docs` generates these blocks, and its option --check compares them.
     text: (text) => assert.match(text, /^Usage: svc /),
     json: (text) => assert.ok(JSON.parse(text)),
     yaml: (text) => {
       if (/^cases:/m.test(text)) readCases(text, 'svc.test.yaml');
       else parseConfig(parseSource('/nowhere/svc.config.yaml', text), everyVariable);
     },
-    // Other tests run these files: test/http/uploads/bad-line.test.ts, test/examples-recipes.long.test.ts.
+    // Whole files that tests run: test/http/uploads/bad-line.test.ts, test/examples-recipes.long.test.ts.
     python: (text) => assert.ok(examples.has(text), 'the snippet is a whole file of examples/'),
     javascript: (text) => assert.ok(examples.has(text), 'the snippet is a whole file of examples/'),
     sh: (text) => {
@@ -144,7 +144,7 @@ function allPages(): string[] {
   return [...pages, ...within('docs/design'), ...within('docs/spec'), 'CONTRIBUTING.md', 'CHANGELOG.md'];
 }
 
-/** Returns the lines of a page with their places, and with the opening line of the code block around them. */
+/** Returns the lines of a page with their places, and with the line that opened the block of code which contains them. */
 function placedLines(page: string): { line: string; place: string; fence: string | undefined }[] {
   let fence: string | undefined;
   return read(page)
@@ -155,7 +155,7 @@ function placedLines(page: string): { line: string; place: string; fence: string
     });
 }
 
-/** Returns lines that are too wide although they can be broken. */
+/** Returns lines that are too wide although they can be broken: rows of tables, pictures and outputs of a tour cannot. */
 function wideLines(page: string): string[] {
   let isGenerated = page.startsWith('docs/reference/');
   return placedLines(page).flatMap(({ line, place, fence }) => {

@@ -98,7 +98,7 @@ test('the quarantine: nobody sees a file until it is released, by a command or b
   assert.deepEqual(await client.names('/home/in/', { user }), ['first', 'second']);
 });
 
-/** Starts Debian's c-icap with its virus scan on a clamd. @returns the URL of the service */
+/** Starts Debian's c-icap with its virus scan, which asks a clamd. @returns the URL of the service */
 async function startIcap(t: TestContext, clamdUrl: string): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();

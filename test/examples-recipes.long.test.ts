@@ -20,7 +20,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const recipe = (name: string) => join(process.env.SVC_ROOT ?? process.cwd(), 'examples/recipes', name);
 
-/** Ends a process with the test, and searches its output for secrets. */
+/** Ends a process at the test's end and waits for it. Secrets in its output fail the test. */
 function watchChild(t: TestContext, child: ChildProcess, name: string): () => string {
   let text = '';
   for (const stream of [child.stdout, child.stderr])
@@ -43,7 +43,7 @@ async function startRecipe(t: TestContext, command: string, name: string, env: R
   return { url: /http:\S+/.exec(printed())?.[0] ?? '', printed };
 }
 
-/** Asserts that a server with this endpoint accepts only the password of alice. */
+/** Lets a real server ask an endpoint: alice logs in only with her password. */
 async function assertAsked(t: TestContext, url: string) {
   const group = { home_folder_path: join(temporaryFolder(t), '${USER}'), create_home_folder: true };
   const server = await startServer(t, { group, authentications: { directory: { type: 'http', url, timeout: 20 } } });
@@ -58,7 +58,7 @@ async function askEndpoint(url: string, credentials: unknown, padding = ''): Pro
 
 const passwordOf = (username: string, content: string) => ({ type: 'password', username, content });
 
-/** Starts an LDAP directory with alice, over TLS only. @returns its address, and its authority */
+/** Starts an LDAP directory that contains alice and accepts only TLS. @returns its address, and the authority of its certificate */
 async function startDirectory(t: TestContext) {
   const folder = temporaryFolder(t);
   const { keyPath, certPath } = selfSigned(t);
@@ -94,7 +94,7 @@ test('the LDAP callout: only alice logs in; if the certificate is unknown or the
   const { url } = await startRecipe(t, '/usr/bin/python3', 'ldap_callout.py', env);
   await assertAsked(t, url);
   assert.deepEqual(await askEndpoint(url, passwordOf('alice', testPassword)), [200, '{"account": {"email": "alice@example.com"}}']);
-  // A bind without a password succeeds anonymously. The directory would take each name below for alice or another entry.
+  // A bind without a password succeeds anonymously. The directory would take the names below for alice, or for another entry.
   assert.equal((await askEndpoint(url, passwordOf('alice', '')))[0], 401);
   for (const name of ['', 'ALICE', 'alice ', 'alice,ou=people,dc=example,dc=com', '*', 'bob'])
     assert.equal((await askEndpoint(url, passwordOf(name, testPassword)))[0], 401, `"${name}"`);
@@ -210,7 +210,7 @@ for (const [name, command] of Object.entries({ 'client.py': 'python3', 'client.m
     const server = await startServer(t);
     mkdirSync(join(server.home, 'my folder'));
     const offsets: string[] = [];
-    // The connection breaks once, in the middle of the first PATCH.
+    // A connection that breaks once, in the middle of the first PATCH.
     const line = createNetServer((client) => {
       const way = connect(server.port, '127.0.0.1');
       let sent = 0;

@@ -16,10 +16,10 @@ import { startServer, type TestServer } from './support/server.ts';
 import { temporaryFolder } from './support/temp.ts';
 
 const examples = join(process.env.SVC_ROOT ?? process.cwd(), 'examples/relays');
-// This Python has the libraries of Debian's packages.
+// Debian's Python, which has the libraries of Debian's packages.
 const python = '/usr/bin/python3';
 
-/** Starts a process group, until the end of the test. */
+/** Starts a process and collects its output. Its whole process group ends with the test. */
 function begin(t: TestContext, command: string, args: string[], env: NodeJS.ProcessEnv, cwd?: string) {
   const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, cwd, detached: true });
   let text = '';
@@ -64,7 +64,7 @@ async function send(url: string, events: unknown[], signingKey = key): Promise<[
 
 const uploaded = async (server: TestServer) => (await server.events()).filter(({ id }) => id === '40017');
 
-/** Sends one request to NATS. @returns the reply */
+/** Sends one request to NATS over its text protocol. @returns the reply */
 async function askNats(port: number, subject: string, body: unknown): Promise<Record<string, unknown>> {
   const socket = connect(port, '127.0.0.1');
   const text = JSON.stringify(body);
@@ -142,7 +142,7 @@ test('the relay to AMQP: RabbitMQ confirms messages, and a message that no queue
     RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'plugins'),
     RABBITMQ_CONF_ENV_FILE: join(folder, 'none'),
   };
-  // The script in /usr/sbin would switch to another account.
+  // The script in /usr/sbin would switch to the account of Debian's service.
   const broker = begin(t, '/usr/lib/rabbitmq/bin/rabbitmq-server', [], env);
   try {
     await assertRelayed(t, broker, { folder, port });
@@ -186,7 +186,7 @@ for _ in range(2):
   assert.match(printed(), /^200 \{"offsets": \[1/m);
 }
 
-/** A stub of python3-kafka. It stores messages in a file, and fails while the file `away` exists. */
+/** A stub of python3-kafka, because Debian has no broker. It stores messages in a file, and fails while the file `away` exists. */
 const kafkaStub = `
 import os
 from .errors import KafkaError

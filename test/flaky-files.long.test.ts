@@ -8,7 +8,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** Declares a test that fails only in the first run, when its mark does not exist. */
+/** Declares a test that fails if its mark does not exist yet: the first time, but not in a second run. */
 const helper = `
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -28,10 +28,10 @@ test('a file that fails among others but passes alone is flaky; a second such ru
   for (const name of ['scripts', 'package.json', 'test/support', 'tsconfig.json'])
     cpSync(join(root, name), join(folder, name), { recursive: true });
   for (const name of ['node_modules', 'src', 'bin']) symlinkSync(join(root, name), join(folder, name));
-  // A newer `dist/svc.mjs` is not built.
+  // `dist/svc.mjs` is newer than its sources, so that it is not built.
   mkdirSync(join(folder, 'dist'));
   writeFileSync(join(folder, 'dist/svc.mjs'), '');
-  // The failure has the path of the helper, as in browser tests.
+  // Declared by a helper, like browser tests, so the failure has the path of the helper.
   writeFileSync(join(folder, 'test/support/dependent.ts'), helper);
   writeFileSync(join(folder, 'test/flaky.test.ts'), "import { dependentTest } from './support/dependent.ts';\ndependentTest();\n");
   writeFileSync(join(folder, 'test/good.test.ts'), "import { test } from 'node:test';\ntest('passes', () => {});\n");

@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/temp.ts';
 const operations = join(process.env.SVC_ROOT ?? '.', 'examples/operations');
 const read = (name: string) => readFileSync(join(operations, name), 'utf8');
 
-/** Maximum exposure that systemd computes for the unit. */
+/** Maximum exposure of the service on a machine, as systemd computes it from the unit. */
 const highestExposure = 1.5;
 
 test('the systemd unit is valid, and its exposure is low', (t) => {

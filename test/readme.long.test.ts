@@ -43,7 +43,7 @@ test('three nodes run on one machine, and a rolling restart has no failed reques
     [`MONITOR${number}`, String(ports.get(`910${number}`))],
   ]);
   const env = { ...process.env, ...Object.fromEntries(numbered), NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` };
-  // The process group of the shell ends with the test.
+  // The shell has its own process group, so that all that it starts ends with the test.
   const shell = spawn('bash', ['--norc'], { cwd, env, detached: true });
   group = shell;
   shell.stdin.write('exec 2>&1\n');

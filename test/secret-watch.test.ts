@@ -69,7 +69,7 @@ test('a planted leak is found in the log, in the journal, in any other file, and
   mkdirSync(join(server.folder, 'data/deep/down'), { recursive: true });
   writeFileSync(join(server.folder, 'data/deep/down/.hidden'), Buffer.from(`\0\xff${session}`, 'latin1'));
   writeFileSync(join(server.folder, 'core.17'), 'x');
-  // The message repeats the argument.
+  // The message about an invalid option repeats the argument.
   const ended = await run(t, ['auth-test', '--password', 'planted-argument', '--planted-argument'], { cwd: server.folder });
   assert.notEqual(ended.code, 0);
   const found = secretsShown(t).map((what) => what.replace(/session \(.{4}…\)/, 'session'));
@@ -92,7 +92,7 @@ test('a finding fails its test after everything that was started has ended and t
   const order: string[] = [];
   watchOutput(context, () => order.push('server'), [{ where: 'the log', text: () => `${order} ${testPassword}` }]);
   context.after(() => order.push('later hook'));
-  // Like node:test: hooks run in order, with added ones, until one throws.
+  // Like node:test: hooks run in order, including those that are added meanwhile, until one throws.
   const failure = await (async () => {
     for (const hook of hooks) await hook();
   })().then(

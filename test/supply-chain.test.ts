@@ -52,7 +52,7 @@ test('two builds give the same bytes, with an SBOM and the licences of everythin
     assert.match(license?.id ?? expression ?? '', /MIT|ISC|BSD|Apache-2\.0|Python-2\.0|BlueOak|Unlicense/, name);
     assert.equal(hashes.length, 1, `${name} has the hash of the lock file`);
   }
-  // The script of ssh2 compiles a native part, which the bundle omits; .npmrc forbids such scripts.
+  // The install script of ssh2 compiles an optional native part, which the bundle omits; .npmrc forbids such scripts.
   const withScripts = names.filter((name) => lock.packages[`node_modules/${name}`]?.hasInstallScript);
   assert.deepEqual(withScripts, ['ssh2']);
 });

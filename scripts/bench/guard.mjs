@@ -1,7 +1,10 @@
-// Checks whether requests cost more CPU than those of the commit in baseline.json. Short rounds alternate between the two builds. A
-// workload that costs too much is measured once more before the check fails.
+// Checks whether requests cost more CPU than before. Continuous integration runs this check, so that a change that makes svc slower is
+// noticed. It compares this build with the build of the commit in baseline.json. If the clone lacks that commit, git fetches it. Short
+// rounds of a few workloads alternate between the two builds, so that the machine and other programs have little influence. If a workload
+// costs too much, it is measured once more before the check fails.
 //   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
-//   --against uses another commit as the baseline; --smoke compares this build with itself; --write makes HEAD the baseline
+//   --against uses another commit as the baseline, to find the change that costs more; --smoke compares this build with itself;
+//   --write makes HEAD the baseline
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +20,7 @@ import { table } from './support/table.mjs';
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { against, smoke: { type: 'boolean' }, write: { type: 'boolean' } } });
 const baselinePath = 'scripts/bench/baseline.json';
-/** Maximum CPU time of a request relative to the baseline. Smaller differences drown in those of a busy machine. */
+/** Maximum CPU time of a request relative to the baseline. On a busy machine, smaller differences cannot be detected. */
 const highestRatio = 1.35;
 
 const git = (...args) => spawnSync('git', args, { encoding: 'utf8' });
@@ -64,7 +67,7 @@ try {
   clear();
 }
 
-/** Measures some workloads. @returns for each, the CPU time of a request relative to the baseline */
+/** Measures some workloads. @returns for each workload, the CPU time of a request relative to the baseline */
 async function measured(some, [mine, before]) {
   const turns = new Rounds({ rounds: options.smoke ? 1 : 3, isWarm: options.smoke });
   for (const name of some) await turns.measure({ [name]: '/s' }, [mine, before], workloads[name]);
@@ -72,7 +75,10 @@ async function measured(some, [mine, before]) {
   return new Map(some.map((name) => [name, turns.ratio(name, mine, before, 'cpuUs')]));
 }
 
-/** Prints the relative CPU time of each workload. Workloads that cost too much are measured twice; the smaller figure counts. */
+/**
+ * Prints the CPU time of each workload relative to the baseline. Workloads that cost too much are measured again, and the smaller figure
+ * counts.
+ */
 async function judge(servers) {
   const costs = await measured(Object.keys(workloads), servers);
   const tooMuch = () => [...costs].flatMap(([name, cost]) => (cost > highestRatio ? [name] : []));

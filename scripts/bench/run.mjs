@@ -1,8 +1,11 @@
-// `npm run bench`: measures svc and the other installed servers in alternating rounds, and prints a table for each part (parts/).
+// `npm run bench`: measures svc and the other servers that are installed (support/peers.mjs), alternating in one run, and prints a table
+// for each part. A part (parts/) defines its files, its workloads, the servers that run them, and how it gets its figures.
 //   node scripts/bench/run.mjs [PART…] [--only TEXT] [--rounds N] [--against COMMIT] [--node NODE]… [--binary] [--smoke] [--write]
-//   --only selects the parts whose name contains TEXT or, if there are none, the workloads with such a name;
-//   --against also measures the build of a commit; --binary also measures the binary; --node adds a Node.js to the part `memory`;
-//   --smoke only checks that everything works; --write puts the tables into docs/operate/performance.md and docs/design/costs.md
+//   without a part, all parts run; --only selects the parts whose name contains TEXT or, if there are none, the workloads with such a name;
+//   --against measures the build of a commit in the same rounds; --binary measures the binary with Node.js inside;
+//   --node adds another Node.js to the part `memory`;
+//   --smoke only checks that everything works; --write puts the table of each part that was measured completely into
+//   docs/operate/performance.md, and the table of `pages` into docs/design/costs.md
 import { execFileSync } from 'node:child_process';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -72,7 +75,7 @@ async function run(name) {
   const isSmoke = options.smoke ?? false;
   const gibibyte = 2 ** 30 / (isSmoke ? 64 : 1);
   const bench = { part: name, isSmoke, seconds: isSmoke ? 1 : 3, gibibyte, folder, home, group, builds, nodes: options.node, fillBig };
-  /** Creates a large file. Most of it is sparse, so that it needs no disk access. */
+  /** Creates a large file. Most of it is sparse, so that no server needs disk access to read it. */
   function fillBig(path = join(home, 'big')) {
     writeFileSync(path, Buffer.alloc(Math.min(2 ** 27, gibibyte), 'svc bench '));
     truncateSync(path, gibibyte);
@@ -86,7 +89,7 @@ async function run(name) {
     if (workloads.length === 0) return;
     const rounds = isSmoke ? 1 : Math.min(Number(options.rounds ?? part.rounds ?? 3), part.maxRounds ?? Number.POSITIVE_INFINITY);
     const measured = new Rounds({ rounds, isWarm: isSmoke || part.isWarm });
-    // Some servers remember which folders exist, so they must not run yet.
+    // This must happen before any server starts, because some servers remember which folders exist.
     await part.fill?.();
     const own = new Map(['http', 'https', 'ssh'].map((scheme) => [scheme, builds.map((build) => svc({ ...build, scheme }))]));
     for (const { figures, scheme = 'http', can, on, action } of workloads) {

@@ -1,7 +1,9 @@
-// `npm run build:binary`: builds dist/svc-<platform>, an executable that contains Node.js, and its SBOM.
+// `npm run build:binary`: builds dist/svc-<platform>, an executable that contains Node.js, for machines without Node.js. Also writes its
+// SBOM, dist/svc-<platform>.sbom.json.
 //   node scripts/packages/binary.mjs [--platform linux-x64|linux-arm64|win-x64 …] [--out FOLDER] [--name NAME]
 //     [--without-code-cache] [--quiet]
-// The default is this machine's platform. Binaries of other platforms are not tested, and have no code cache.
+// Without --platform it builds for this machine. The binary of another platform is not tested, and has no code cache, because only a
+// machine of that platform can create the cache.
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,6 @@
-// `npm run build:deb`: builds dist/svc_<version>-1_<architecture>.deb from the binary. Needs dpkg-deb. DEBFULLNAME and DEBEMAIL name the
-// maintainer. The same sources give the same bytes, except for the code cache of the binary.
+// `npm run build:deb`: builds dist/svc_<version>-1_<architecture>.deb from the binary, with systemd unit, account, configuration, manual
+// page and completions. Needs dpkg-deb. As in Debian's tools, DEBFULLNAME and DEBEMAIL name the maintainer. The same sources give the same
+// bytes, except for the code cache of the binary.
 //   node scripts/packages/debian.mjs [--platform linux-x64|linux-arm64] [--out FOLDER] [--without-code-cache] [--quiet]
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -69,14 +70,17 @@ async function fill() {
     `${docs}/changelog.Debian.gz`,
     gzipped(Buffer.from(`svc (${version}) unstable; urgency=medium\n\n  * As changelog.gz says.\n\n -- ${maintainer}  ${date}\n`)),
   );
-  // Plain text, with the full text of each licence.
+  // Plain text (not the machine-readable format of Debian), with the full text of each licence.
   place(`${docs}/copyright`, `This package holds svc, Node.js and the packages that svc is made with. Their licences:\n\n${licences}`);
   place(`${docs}/sbom.json`, sbom);
   place('usr/share/lintian/overrides/svc', readFileSync(join(source, 'lintian-overrides')));
   cpSync('examples', join(root, docs, 'examples'), { recursive: true });
 }
 
-/** Returns the unit of the examples, changed for the binary, which contains its compiled code and needs no compile cache. */
+/**
+ * Returns the unit of the examples, changed to start the binary instead of Node.js with the script. The binary contains its compiled code,
+ * so the lines about the compile cache are removed.
+ */
 function unit() {
   const text = readFileSync('examples/operations/svc.service', 'utf8');
   return text
@@ -110,7 +114,7 @@ function pack(name) {
     place(`DEBIAN/${script}`, readFileSync(join(source, script)));
     chmodSync(join(root, 'DEBIAN', script), 0o755);
   }
-  // The permissions must not depend on the umask.
+  // Sets the permissions, so that they do not depend on the umask.
   execFileSync('chmod', ['-R', 'u=rwX,go=rX', root]);
   execFileSync('find', [root, '-exec', 'touch', '--no-dereference', `--date=@${changed}`, '{}', '+']);
   execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '-z1', '--build', root, name], {

@@ -1,4 +1,4 @@
-// Builds a binary: the executable of Node.js with svc inside (a single executable application,
+// Builds a binary: the executable that the Node.js project publishes, with svc inside (a single executable application,
 // https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html).
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { executableOptions } from '../bundle-options.mjs';
 import { bundledPackages, licencesOf, sbomOf } from '../bundled-packages.mjs';
 import { nodeComponent, nodeOf, nodeVersion, thisPlatform } from './node-binaries.mjs';
 
-/** The marker by which Node.js recognises that its executable contains a script. It is a constant of Node.js. */
+/** The marker by which the executable of Node.js recognises that it contains a script. It is a constant of Node.js. */
 const sentinelFuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -25,7 +25,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
  */
 export async function makeBinary(platform, { path, isCompiled }) {
   const { script, packages } = await bundle();
-  // Some platforms' packages lack the licence, which is the same for all.
+  // The licence is the same for all platforms, but not every platform's package contains it.
   const ofNode = {
     name: 'Node.js',
     version: nodeVersion,
@@ -43,7 +43,7 @@ export async function makeBinary(platform, { path, isCompiled }) {
 
 let bundled;
 
-/** Bundles svc as CommonJS. A binary cannot run an ES module. */
+/** Bundles the sources of dist/svc.mjs as CommonJS, because a binary cannot run an ES module. */
 function bundle() {
   bundled ??= build({
     ...executableOptions,
@@ -62,12 +62,12 @@ function bundle() {
   return bundled;
 }
 
-/** Returns the data that is added to the executable of Node.js. */
+/** Returns the data that is added to the executable of Node.js: the script, and the licences as an asset. */
 function blobOf({ script, licences, isCompiled }) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-binary-'));
   try {
     const config = {
-      // The blob contains this path, so it must not depend on the folder.
+      // This path becomes part of the blob, so it is only a file name, without a folder.
       main: 'svc.cjs',
       output: 'blob',
       disableExperimentalSEAWarning: true,

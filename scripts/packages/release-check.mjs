@@ -1,6 +1,8 @@
-// `npm run release:check`: creates a release in dist/release/ from two fresh clones of the commit. It fails if the two builds differ, if a
-// file is missing, or if a high or critical vulnerability was not assessed. At the end it prints the steps that only a person can do. The
-// compared binaries have no code cache, because its bytes differ in each build. The released binary of this platform has one.
+// `npm run release:check`: creates a release in dist/release/: script, npm tarball, binaries, Debian packages, SBOMs, VEX, provenance,
+// SHA256SUMS and its signature. It builds the files twice, from two fresh clones of the commit. It fails if the bytes of the two builds
+// differ, if a file is missing, or if a high or critical vulnerability was not assessed. At the end it prints the steps that only a person
+// can do. The compared binaries have no code cache, because the bytes of V8's code cache differ in each build. The released binary of this
+// platform has one.
 //   SVC_RELEASE_KEY=FILE node scripts/packages/release-check.mjs [--without-binaries]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -45,7 +47,7 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** Clones the commit and builds everything. @returns the SHA-256 of each file */
+/** Clones the commit and builds everything. Returns the SHA-256 of each file. */
 function buildOnce(name) {
   const folder = join(work, name);
   execFileSync('git', ['clone', '--quiet', root, folder]);
@@ -99,7 +101,7 @@ function makeRelease() {
   console.log(`left for a person:\n${left.map((one) => `- ${one}\n`).join('')}`);
 }
 
-/** Returns the inputs of the build, for the provenance statement. */
+/** Returns everything that was used for the build, for the provenance statement. */
 function buildFacts() {
   const ofNode = Object.entries(platforms).map(([name, { integrity }]) => ({
     name: `pkg:npm/node-${name}@${nodeVersion}`,

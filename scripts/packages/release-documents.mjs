@@ -1,13 +1,15 @@
-// Creates the documents of a release: provenance, VEX (known vulnerabilities) and signatures.
+// Creates the documents of a release: provenance, VEX (known vulnerabilities) and signatures. Also lists the steps that only a person can
+// do.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Namespace of the signatures (ssh-keygen(1), -n). Signatures of the same key for another purpose are not valid. */
+/** Namespace of the signatures (ssh-keygen(1), -n). Because of it, a signature that the same key made for another purpose is not valid. */
 export const signatureNamespace = 'svc-release';
 
 /**
- * Returns a provenance statement (in-toto Statement v1, SLSA provenance v1). The same commit gives the same bytes.
+ * Returns a provenance statement (in-toto Statement v1, SLSA provenance v1). It contains no time, so that the same commit gives the same
+ * bytes.
  *
  * @param {{ commit: string, command: string, subjects: Record<string, string>, node: string, platform: string,
  *   materials: { name: string, digest: Record<string, string> }[] }} build `subjects` maps file names to SHA-256 hashes; `materials` are all
@@ -37,7 +39,8 @@ export function readAssessments(root) {
 }
 
 /**
- * Returns a VEX document (CycloneDX): for each known vulnerability, whether svc is affected and, if not, why.
+ * Returns a VEX document (CycloneDX). For each known vulnerability of an included package, it says whether svc is affected and, if not,
+ * why.
  *
  * @param {{ id: string, package: string, state: string, justification?: string, detail: string }[]} assessments
  * @param {{ components: { name: string, purl?: string }[] }} sbom of the same release

@@ -1,14 +1,18 @@
 import { ServiceError } from '../lib/errors.ts';
 
-/** Longer account names and passwords are refused immediately (docs/spec/authentication.md#names-and-passwords). */
+/**
+ * Largest length of account names and passwords in characters. Longer ones are refused immediately
+ * (docs/spec/authentication.md#names-and-passwords).
+ */
 export const longestCredentialCharacters = 150;
 
 /** The variable for the account's name in real paths and in path expressions. */
 export const userVariable = '${USER}';
 
 /**
- * Whether a text can be the name of an account (docs/spec/authentication.md#names-and-passwords). Other names could do harm later, so they
- * reach no authentication method.
+ * Whether a text can be the name of an account (docs/spec/authentication.md#names-and-passwords). A name must not be empty, `.` or `..`,
+ * must not be longer than 150 characters, and must not have control characters, lone surrogates, `/` or `\`. Other names could do harm
+ * later, so they are refused before any authentication method gets them.
  */
 export function isUserName(name: string): boolean {
   if (name === '' || name === '.' || name === '..' || name.length > longestCredentialCharacters) return false;
@@ -28,7 +32,7 @@ export function userForPath(name: string): string {
 export function expandUserInPath(path: string, name: string): string {
   if (!path.includes(userVariable)) return path;
   const segment = userForPath(name);
-  // For the names `:` and `?*`, the home folder would contain those of all others.
+  // The names `:` and `?*` become `.` and `..`. The home folder of such an account would contain the home folders of all others.
   if (/^\.+$/.test(segment)) throw new ServiceError('never-allowed', 'The account name cannot be used as a folder name.');
   return path.replaceAll(userVariable, () => segment);
 }

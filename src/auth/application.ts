@@ -22,7 +22,7 @@ export class ApplicationMethod implements AuthMethod {
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
   readonly #replacement: HashReplacement | undefined;
-  /** For each login, the account object for which it was last found valid. */
+  /** For each login, the account for which the login was last found valid. If the account changes, it is a new object. */
   readonly #confirmed = new WeakMap<Identity, LocalAccount>();
   #watch: Timer | undefined;
   state: MethodState = 'stopped';
@@ -81,7 +81,10 @@ export class ApplicationMethod implements AuthMethod {
     return hasKey(this.accounts.find(username), key);
   }
 
-  /** Why this method refused credentials. It reveals which names exist, so it must never become part of an answer to a client. */
+  /**
+   * Says why this method refused credentials. The reason reveals which names exist, so only administrators may see it: it must never become
+   * part of an answer to a client.
+   */
   refusalReason({ username, type }: Credentials): string {
     const account = this.accounts.find(username);
     if (!account) return 'The name is not known here.';
@@ -114,7 +117,7 @@ export class ApplicationMethod implements AuthMethod {
         return presented !== undefined && account !== undefined && listFingerprints(account, 'ssl-certificate').includes(presented);
       }
       case 'token':
-        // The secret is already verified.
+        // The secret is already verified, so the account only has to exist.
         return account !== undefined;
       default:
         return credentials.type satisfies never;

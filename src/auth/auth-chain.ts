@@ -23,12 +23,12 @@ import { type GrantAccess, GrantLogins, type GrantRefusal, refusalText } from '.
 export type ChainResult =
   | { outcome: 'authenticated'; account: Account; identity: Identity }
   | { outcome: 'refused'; public?: PublicFailure | undefined }
-  /** The secret is right, but the token or link is not valid now. Not a guess. Only the holder learns the reason. */
+  /** The secret is right, but the token or link is not valid now. This does not count as a guess. Only the holder learns the reason. */
   | { outcome: 'over'; reason: string }
-  /** No method could check the credentials. Not a guess. */
+  /** Refused, because no method could check the credentials. This does not count as a guess. */
   | { outcome: 'unanswered' };
 
-/** User name sent with a token instead of the account's. */
+/** User name that a client sends with a token if it does not name the token's account. */
 export const tokenUserName = 'token';
 
 const failedMethod = `The authentication method failed; see its event ${eventIds.componentStopped}.`;
@@ -47,9 +47,12 @@ export class AuthChain {
   readonly #service: EventComponent;
   /** Undefined if the service accepts neither tokens nor links. */
   readonly #grants: GrantLogins | undefined;
-  /** Always current: a reload creates a new chain, and a changed accounts file new configurations. */
+  /**
+   * Accounts by their configuration. The entries are always current, because a reload creates a new chain, and a change of the accounts
+   * file creates new configurations.
+   */
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
-  /** Accounts whose home folder was prepared in this turn. */
+  /** Accounts whose home folder was prepared in this turn of the event loop. */
   readonly #prepared = new Set<Account>();
   /** Accounts whose home folder was prepared at least once, with or without success. */
   readonly #welcomed = new WeakSet<Account>();
@@ -77,13 +80,13 @@ export class AuthChain {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
   }
 
-  /** Whether the method of an account supports tokens and links at this service. */
+  /** Whether the service asks the method of an account, and the method supports tokens and links of this account. */
   takesGrants({ name, method: { uuid, type } }: Pick<Account, 'name' | 'method'>): boolean {
     const method = this.#methods.find((candidate) => candidate.uuid === uuid && candidate.type === type);
     return method?.tokenConfiguration?.(name, {}) !== undefined;
   }
 
-  /** Whether a client should sign with a key: a method knows it, or could accept any key. */
+  /** Whether a client that offers a key should sign with this key: a method knows the key, or could accept any key. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
@@ -92,7 +95,7 @@ export class AuthChain {
   /** Checks the credentials that a client presented. A refusal is a result, not an exception. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
-    // A token must not reach a method or be compared with a password hash.
+    // A password that has the form of a token is never passed to a method or compared with a password hash.
     if (credentials.type === 'password' && hasSecretForm(credentials.content)) return this.#authenticateToken(credentials);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
@@ -112,7 +115,7 @@ export class AuthChain {
   }
 
   /**
-   * Authenticates the holder of a token or link whose secret is right, with the current state of the account.
+   * Authenticates the holder of a token or link whose secret is right. Asks the method for the current state of the account.
    *
    * @param asked the address of the holder, and the service that received the request
    */
@@ -144,16 +147,17 @@ export class AuthChain {
     return { ...accepted, account };
   }
 
-  /** Emits the event about a link without downloads left. @returns the refusal as a sentence for the visitor */
+  /** Emits the event about a link that was refused because it has no downloads left. @returns the refusal as a sentence for the visitor */
   refuseUsedUp(link: Grant, context: EventContext): string {
     this.#grants?.tellRefusal(link, 'used-up', context);
     return refusalText(link, 'used-up');
   }
 
   /**
-   * The identity for a token that was accepted from the same address within the last minute, as fast as a session.
+   * Returns the identity for a token that was accepted from the same address within the last minute. This is as fast as the lookup of a
+   * session.
    *
-   * @returns undefined for a token that `authenticate` must check
+   * @returns undefined for any other token, which `authenticate` must check
    * @throws ServiceError `unavailable` while the store cannot be reached
    */
   recallToken(secret: string, address: string): Promise<Identity | undefined> | Identity | undefined {
@@ -184,7 +188,8 @@ export class AuthChain {
    * Returns the current account of a login, narrowed by its token or link. This is fast if nothing has changed.
    *
    * @param address the client's address, to check tokens that are limited to some addresses
-   * @returns undefined if the login would fail now
+   * @returns undefined if the login would fail now: the account or its group was deleted or disabled, the credential has changed or ended,
+   *   or the service no longer asks the method
    */
   inForce(identity: Identity, address?: string): Account | undefined {
     const { uuid, type } = identity.method;
@@ -203,7 +208,7 @@ export class AuthChain {
     }
   }
 
-  /** Prepares the home folder of an account that has changed since the login. A failure is only an event. */
+  /** Prepares the home folder of an account that has changed since the login. If that fails, an event is emitted, but no session ends. */
   welcome(account: Account, peer: Credentials['peer'], request?: RequestTrace): void {
     if (this.#welcomed.has(account)) return;
     const method = this.#methods.find(({ uuid }) => uuid === account.method.uuid);
@@ -258,7 +263,7 @@ export class AuthChain {
       },
       data: methodData(method),
     });
-    // An endpoint sends the configuration only at the login; methods with local accounts can be asked again.
+    // An endpoint sends the configuration only at the login, so the configuration is kept. Methods with local accounts can be asked again.
     const { uuid, type } = method;
     const kept = grant ? { grant: grantName(grant), ...(type === 'http' && { configuration }) } : proof ? { proof } : { configuration };
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
@@ -289,7 +294,7 @@ export class AuthChain {
     }
   }
 
-  // Several logins to an account in one turn check the folder once.
+  // If several clients log in to an account in the same turn of the event loop, the folder is checked only once.
   #prepare(account: Account, onUnsynced: (fault: unknown) => void): string[] {
     if (this.#prepared.has(account)) return [];
     const created = prepareHomeFolder(account, onUnsynced);
@@ -298,7 +303,7 @@ export class AuthChain {
     return created;
   }
 
-  // Clients with Basic authentication log in with each request.
+  // Clients with Basic authentication log in with each request, so the account of a configuration is built only once.
   #effectiveAccount(username: string, configuration: AccountConfiguration, method: AuthMethod): Account {
     const known = this.#accounts.get(configuration);
     if (known?.name === username && known.method.uuid === method.uuid) return known;
@@ -347,5 +352,5 @@ export function eventAccount(account: NamedAccount, peer: Credentials['peer']): 
   return shown;
 }
 
-/** The last account of each connection: most serve many requests of one account. */
+/** The last account of each connection. It is kept, because most connections serve many requests of one account. */
 const eventAccounts = new WeakMap<Credentials['peer'], { account: NamedAccount; shown: EventAccount }>();

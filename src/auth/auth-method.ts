@@ -14,19 +14,20 @@ export interface PublicFailure {
 /** The answer of a method (docs/spec/authentication.md#callout-outcome). */
 export type AuthResult =
   | { outcome: 'authenticated'; account: AccountConfiguration; proof?: Proof }
-  /** The next method of the chain is asked. */
+  /** The method does not know the credentials. The next method of the chain is asked. */
   | { outcome: 'next'; reason: string }
-  /** No other method is asked. */
+  /** The authentication fails as a whole. No other method is asked. */
   | {
       outcome: 'rejected';
       reason: string;
       /**
-       * `forbidden` if the method itself refused the client (event `authenticationForbidden`); otherwise event `authenticationRejected`.
+       * `forbidden` if the method itself refused the client (event `authenticationForbidden`). `no-reply` or `invalid` for any other reason
+       * (event `authenticationRejected`).
        */
       kind: 'forbidden' | 'invalid' | 'no-reply';
       /**
-       * Errors in the account of a reply that would otherwise accept the client, for event `accountConfigurationUnknownKeys` or
-       * `accountConfigurationBad`.
+       * Errors in the account configuration of a reply that would otherwise accept the client. They also cause the event
+       * `accountConfigurationUnknownKeys` or `accountConfigurationBad`.
        */
       configurationFault?: {
         event: typeof eventIds.accountConfigurationBad | typeof eventIds.accountConfigurationUnknownKeys;
@@ -38,8 +39,8 @@ export type AuthResult =
     };
 
 /**
- * The chain skips a `stopped` method. A `failed` one rejects every login that reaches it: the chain fails closed
- * (docs/spec/authentication.md#chain).
+ * The state of a method. The chain skips a method that is `stopped`, such as a disabled one. If a method has `failed`, the chain fails
+ * closed: it rejects every login that reaches this method (docs/spec/authentication.md#chain).
  */
 export type MethodState = 'running' | 'stopped' | 'failed';
 
@@ -54,21 +55,23 @@ export interface AuthMethod {
   readonly fault?: string | undefined;
   /** Maximum time for an answer, in milliseconds. */
   readonly longestAnswerMs: number;
-  /** Starts the method. Never throws: after a failure, `state` is `failed`. */
+  /** Starts the method. If that fails, `state` is `failed`, and nothing is thrown. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Checks the credentials of one client. A refusal is a result, not an exception. */
   authenticate(credentials: Credentials): Promise<AuthResult>;
-  /** The current configuration of an accepted account; undefined if the method would not accept the login now. */
+  /** Returns the current configuration of an account that the method accepted; undefined if the method would not accept the login now. */
   currentConfiguration(identity: Identity): AccountConfiguration | undefined;
   /**
    * Returns the current configuration of the account of a token or link. Returns undefined if the account was deleted or disabled, or if
-   * The current configuration of the account of a token or link; undefined if it was deleted or disabled. A method without this function
-   * accepts no tokens.
+   * the method accepts no tokens. A method without this function accepts none.
+   *
    * @param configuration the account that `authenticate` returned for credentials of the type `token`
    */
   tokenConfiguration?(username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined;
-  /** Whether an account has a key. Missing if a remote endpoint could accept any key. */
+  /**
+   * Whether an account has a key. Methods that ask a remote endpoint do not have this function, because the endpoint could accept any key.
+   */
   listsKey?(username: string, key: string): boolean;
   /** The account for requests without credentials. Only the method `anonymous` has one. */
   authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };

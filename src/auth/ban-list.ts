@@ -14,19 +14,22 @@ export function loginSource(address: string): string {
     .join(':')}::/64`;
 }
 
-/** The kinds of secrets that do not belong to accounts, so that guesses at them do not count against accounts of the same name. */
+/**
+ * The kinds of secrets that do not belong to accounts. Guesses at them do not count against accounts: guesses at the password of an
+ * administrator do not count against an account with the same name.
+ */
 export type GuessRealm = 'administrator' | 'link';
 
 /**
- * The source of an attempt. Any web page can make a browser guess at links, so a ban for that must not prevent logins: each realm has its
- * own.
+ * Returns the source of an attempt. Each realm has its own bans, because any web page can make a browser guess at links. A ban for
+ * such guesses must not prevent logins.
  */
 export function attemptSource(address: string, realm: GuessRealm | undefined): string {
   return realm === undefined ? loginSource(address) : `${realm}/${loginSource(address)}`;
 }
 
 /**
- * Whether an attempt names an account. Wrong tokens and links name none, and must not count against each other.
+ * Whether an attempt names an account. Wrong tokens and wrong links name none, and must not count against each other.
  *
  * @param username value of `LoginAttempt.username`
  */
@@ -36,7 +39,7 @@ export function namesSomebody(username: string): boolean {
 
 /** The option `server.security_policy`. */
 export interface SecurityPolicy {
-  /** Number of failures that cause a ban; 0 for no bans. */
+  /** Number of failures that cause a ban. If it is 0, failures are not counted and nothing is refused. */
   ban_after_failures: number;
   ban_seconds: number;
   ban_window_seconds: number;
@@ -46,15 +49,18 @@ export interface SecurityPolicy {
 export interface LoginAttempt {
   /** The return value of `attemptSource`. */
   readonly source: string;
-  /** The name; empty if no account can have it. In a realm, the realm and a slash precede it. */
+  /**
+   * The name; empty if no account can have the name that was sent. In a realm, the realm and a slash precede the name.
+   */
   readonly username: string;
   /** Keyed hash of the credentials and the name (`AddressBans.keyFor`). */
   readonly credential: string;
 }
 
 /**
- * Whether credentials may be checked. `busy`: the attempt must wait for a slot, because failures and running attempts of the source have
- * reached `ban_after_failures`. `isKnown`: the source's credentials were accepted within `ban_window_seconds`, and need no slot.
+ * Whether credentials may be checked. `busy` means that the attempt must wait for a slot: the failures of the source and its running
+ * attempts together have reached `ban_after_failures`. `isKnown` means that the credentials were accepted from the source within
+ * `ban_window_seconds`. Such an attempt takes no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 
@@ -64,7 +70,7 @@ export interface Refusal {
   readonly retryAfterS: number;
 }
 
-/** `unknown` if the credentials could not be checked. */
+/** The outcome of an attempt. It is `unknown` if the credentials could not be checked. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'unknown';
 
 /** The subject of a ban: a source as `attemptSource` returns it, or a name as `foldedName` returns it. */
@@ -87,34 +93,35 @@ export interface ListedBan extends Ban {
 export interface BanOverview {
   /** The current bans, including those of names. */
   list(): Promise<ListedBan[]>;
-  /** Lifts bans and forgets their failures. When the promise resolves, no process enforces them. */
+  /** Lifts bans and forgets the failures that caused them. When the promise has resolved, no process enforces the bans any longer. */
   lift(bans: readonly Ban[]): Promise<void>;
 }
 
 /**
- * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials and running
- * attempts within `ban_window_seconds`. A name with too many failures within a minute is refused, except from sources that it was accepted
- * from.
+ * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within
+ * `ban_window_seconds`. Running attempts count towards that number. A name with too many failures within a minute is refused, except from
+ * sources from which the name was accepted before. Attempts that name no account (`namesSomebody`) are not limited by name. There is an
+ * implementation in state/memory, and one for several nodes in state/redis.
  *
  * All methods throw ServiceError `unavailable` if the store cannot be reached.
  */
 export interface AddressBans extends BanOverview {
-  /** The keyed hash of credentials: secrets must not be stored in clear text. */
+  /** Returns the keyed hash of credentials, because secrets must not be stored in clear text. */
   keyFor(text: string): string;
   /** Returns the ban of a source; undefined if the source is not banned. */
   isRefused(source: string): Promise<Refusal | undefined>;
   /**
    * Asks whether an attempt may begin. The caller must call `end` after an admitted attempt.
    *
-   * @param leaseMs milliseconds after which the slot is released at the latest
-   * @param isInLine whether it is the attempt's turn to take a slot; otherwise it is admitted only without one
+   * @param leaseMs time in milliseconds after which the slot is released at the latest
+   * @param isInLine whether it is the attempt's turn to take a slot; if not, the attempt is admitted only if it needs no slot
    */
   begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
   /** Counts the outcome and releases the slot. The failure that reaches the limit bans the source. */
   end(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void>;
 }
 
-/** The oldest sources and names are dropped, so that an attacker cannot fill the memory. */
+/** Maximum number of sources and names that are kept. The oldest ones are dropped, so that an attacker cannot fill the memory. */
 export const maxAddresses = 100_000;
 
 /** Maximum number of accepted credentials that are kept for one source. */
@@ -123,18 +130,18 @@ export const maxAcceptedPerSource = 1000;
 /** Maximum number of failures of a name within a minute, from all sources together. */
 export const nameFailures = { most: 10, windowMs: 60_000 };
 
-/** For each name, the sources that it was accepted from. */
+/** For each name, the sources from which it was accepted: how long they are kept, and how many. */
 export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 
 /**
- * The form of a name under which guesses are counted. Endpoints, directories (RFC 4518) and databases may ignore case, blanks, accents and
- * invisible characters: each spelling would allow more guesses.
+ * Returns the form of a name under which guesses are counted. Endpoints may ignore case, and directories (RFC 4518) and databases may
+ * ignore blanks, accents and invisible characters. Without this form, each spelling of an account's name would allow more guesses.
  *
  * @param username the name; in a realm, the realm and a slash precede the name
  */
 export function foldedName(username: string): string {
   const nameAt = username.lastIndexOf('/') + 1;
-  // `／` and others decompose to a slash, which would look like a realm.
+  // Some characters, such as `／`, decompose to a slash. With them, an account's name could look like a name with a realm.
   const letters = username
     .slice(nameAt)
     .normalize('NFKD')

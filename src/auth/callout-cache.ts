@@ -2,9 +2,12 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { AuthResult } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Remembers accepted credentials (option `cache_seconds`). */
+/**
+ * Remembers accepted credentials (option `cache_seconds`). There is an implementation in state/memory, and one for several nodes in
+ * state/redis.
+ */
 export interface AcceptedCredentials {
-  /** The keyed hash of `question`: secrets must not be stored in clear text. */
+  /** Returns the keyed hash of `question`, which contains a secret. Secrets must not be stored in clear text. */
   keyFor(question: string): string;
   find(key: string): Promise<AuthResult | undefined>;
   keep(key: string, result: AuthResult): Promise<void>;
@@ -20,12 +23,12 @@ export function acceptedKey(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }
 
-/** Remembers accepted credentials, but no refusals or faults. Identical concurrent checks share one request. */
+/** Remembers accepted credentials, but neither refusals nor faults. Identical concurrent checks share one request. */
 export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
 
-  /** @param accepted undefined if nothing is remembered; then checks share no requests either */
+  /** @param accepted undefined if nothing should be remembered; in that case, checks share no requests either */
   constructor(accepted: AcceptedCredentials | undefined) {
     this.#accepted = accepted;
   }

@@ -16,22 +16,25 @@ export interface CalloutReply {
   body: Buffer;
 }
 
-/** Checking more values would take noticeable time. */
+/** Maximum number of values in the body of a reply. The check of more values would take noticeable time. */
 const maxAccountValues = 20_000;
 
-/** Maximum numbers of items of an account: a request may be compared with every rule, and a login checks or creates each folder. */
+/**
+ * Maximum number of items in the lists of an account. For a request, its path may have to be compared with every rule; at a login, each
+ * folder is checked or created.
+ */
 const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 
-/** Maximum number of folders in `homeFolderStructure`, with parents: a login creates and syncs each. */
+/** Maximum number of folders in `homeFolderStructure`, including parents. A login creates and syncs each of them. */
 const maxFolders = 1000;
 
-/** No path is longer (PATH_MAX), and some texts are in each event of the account. */
+/** Maximum length of a text in an account. No path is longer (PATH_MAX), and some of the texts are in each event of the account. */
 const longestAccountText = 4096;
 
-/** With a higher cost (`expressionCost`), matching a long path would delay other requests. */
+/** Maximum total cost of an account's expressions (`expressionCost`). With more, matching a long path would delay other requests. */
 const maxExpressionCost = 2000;
 
-/** Characters shown of an unknown key, and problems reported for one reply. */
+/** Maximum number of characters that are shown of an unknown key, and maximum number of problems that are reported for one reply. */
 const longestShownKey = 100;
 const maxProblems = 20;
 
@@ -50,8 +53,8 @@ const permissions = z
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
 /**
- * A text that is compared with others, and that events contain: different texts must not become the same bytes in UTF-8, and a line break
- * must not add a header to a receiver's e-mail.
+ * A text that is compared with other texts, and that events contain. So different texts must not become the same bytes in UTF-8. If a
+ * receiver of events writes the text into the header of an e-mail, a line break must not add another header.
  */
 const plainText = shortText.refine(
   (text) => text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(text),
@@ -117,8 +120,9 @@ const largestKeptBytes = 8 * 1024;
 const maxVerdicts = 1000;
 
 /**
- * A `judgeReply` that remembers the last accepting reply for each name. With Basic authentication, the endpoint is asked for every request;
- * for the same reply, the same account object lets derived data be reused.
+ * Creates a function like `judgeReply` that also remembers the last accepting reply for each name. With Basic authentication, the endpoint
+ * is asked for every request. If its reply is the same as before, the same account object is returned, so that all data derived from that
+ * object can be reused.
  */
 export function rememberVerdicts(groupUuids: ReadonlySet<string>): (username: string, reply: CalloutReply) => AuthResult {
   const kept = new Map<string, CalloutReply & { verdict: AuthResult }>();

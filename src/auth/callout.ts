@@ -25,7 +25,7 @@ const testAgainMs = 60_000;
 /** The account name in the test request. */
 const testUserName = 'svc-test-authentication';
 
-/** Statuses of a working endpoint. */
+/** If the test request gets one of these statuses, the endpoint works. */
 const workingStatuses = new Set([200, 204, 401, 403]);
 
 export interface CalloutDependencies {
@@ -54,7 +54,7 @@ export class CalloutMethod implements AuthMethod {
   readonly #cache: CalloutCache;
   readonly #judge: ReturnType<typeof rememberVerdicts>;
   #isStopped = false;
-  /** The fault of the last request, if any. */
+  /** The fault of the last request; undefined after a useful reply. */
   #lastFault: string | undefined;
   #repeat: { cancel(): void } | undefined;
 
@@ -94,7 +94,7 @@ export class CalloutMethod implements AuthMethod {
     return [this.#lastFault, suspended].filter(Boolean).join(' ') || undefined;
   }
 
-  /** The timeout applies to each URL. */
+  /** The sum for all URLs, because the timeout applies to each of them. */
   get longestAnswerMs(): number {
     return this.#options.timeout * 1000 * this.#options.url.length;
   }
@@ -124,7 +124,7 @@ export class CalloutMethod implements AuthMethod {
     return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
   }
 
-  /** Asks the URLs one after the other. Any reply is final. */
+  /** Asks the URLs one after the other until one replies. A reply is final, even if its status is an error. */
   async #ask(credentials: Credentials): Promise<RemoteResult> {
     const { url: urls } = this.#options;
     const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);
@@ -135,7 +135,7 @@ export class CalloutMethod implements AuthMethod {
       ...(traceparent === undefined ? {} : { traceparent: childTraceparent(traceparent) }),
     };
     let result: RemoteResult | undefined;
-    // A refusal without a request would make an outage longer.
+    // If all URLs are suspended, all are tried. A refusal without a request would make an outage longer.
     for (const url of available.length > 0 ? available : urls) {
       result = await this.#endpoint.request({ url, method: 'POST', headers, body });
       this.#dependencies.onCallout?.(this.uuid, result);
@@ -188,7 +188,7 @@ export function testCredentials(methodUuid: string): Credentials {
   };
 }
 
-/** Why an endpoint failed the test request, if it did. */
+/** Returns the reason why an endpoint failed the test request; undefined if it works. */
 export function testFailure(result: RemoteResult): string | undefined {
   if (result.kind !== 'reply') return result.message;
   if (workingStatuses.has(result.status)) return undefined;

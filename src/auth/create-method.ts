@@ -10,7 +10,10 @@ import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 /** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
 const anonymousName = 'anonymous';
 
-/** A method that accepts requests without credentials, for public folders, as one account `anonymous` of the configured group. */
+/**
+ * Creates a method that accepts requests without credentials, for public folders. All such requests act as one account, `anonymous`, which
+ * belongs to the configured group.
+ */
 function createAnonymousMethod(uuid: string, name: string, account: AccountConfiguration): AuthMethod {
   let state: MethodState = 'stopped';
   return {

@@ -11,14 +11,14 @@ import { isObject } from '../lib/json.ts';
 export interface Proof {
   readonly type: CredentialType;
   /**
-   * The fingerprint of the credential. While a password hash is replaced, `SessionStore.renew` puts the old and the new one into this
-   * array, in place, for everything that refers to it.
+   * The fingerprint of the credential. Before a new password hash is written, `SessionStore.renew` puts two fingerprints into the array: of
+   * the old and of the new hash. It modifies the array itself, so that everything that refers to the array has the new fingerprint.
    */
   readonly fingerprints: string[];
 }
 
 /**
- * The part of a login that sessions and requests keep; the rights come from the current configuration
+ * The part of a login that sessions and requests keep. It does not contain the rights, because they come from the current configuration
  * (docs/spec/authentication.md#effective-account).
  */
 export interface Identity {
@@ -27,15 +27,21 @@ export interface Identity {
   readonly uuid: string;
   /** The method that accepted the account. */
   readonly method: { readonly uuid: string; readonly type: string };
-  /** The account at the login, for methods that keep no credentials: callouts and anonymous access. */
+  /**
+   * The account that the method returned at the login. Set only for methods that keep no credentials: callouts (requests to a remote
+   * endpoint), and anonymous access.
+   */
   readonly configuration?: AccountConfiguration | undefined;
-  /** Undefined without stored credentials, or for a token or link. */
+  /** Undefined if the method keeps no credentials, or if a token or link was used. */
   readonly proof?: Proof | undefined;
-  /** The token or link of the login, if any. */
+  /** The token or link with which the client logged in, if any. */
   readonly grant?: GrantName | undefined;
 }
 
-/** The fingerprint of a password hash, a key or a certificate. It cannot test passwords: the salt is in the hash. */
+/**
+ * Returns the fingerprint of a password hash, a key or a certificate. Passwords cannot be tested against a fingerprint without the salt,
+ * which is in the hash.
+ */
 export function fingerprintCredential(credential: string): string {
   return hash('sha256', credential, 'base64url');
 }
@@ -55,7 +61,7 @@ export function parseIdentity(value: unknown): Identity {
   return value as Identity;
 }
 
-/** The credentials of a client, with their connection and request. */
+/** The credentials of a client, with the connection and the request that they came with. Authentication methods check them. */
 export interface Credentials {
   readonly type: CredentialType;
   readonly username: string;
@@ -66,7 +72,7 @@ export interface Credentials {
   readonly creator: { readonly uuid: string; readonly type: string };
   /** The request that contained the credentials, for events and for the `traceparent` of a callout. */
   readonly request?: RequestTrace;
-  /** Whether they were accepted from this address recently, and so do not wait behind guesses by others. */
+  /** Whether the same credentials were accepted from this address recently. If so, they do not wait behind guesses by others. */
   readonly isKnown?: boolean;
 }
 
@@ -79,8 +85,8 @@ export function areAskable(credentials: Credentials): boolean {
 }
 
 /**
- * The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined for other text, or if the type is not that of the
- * key.
+ * Returns the base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`). Returns undefined for any other text, and if the
+ * type in the line is not the type of the key.
  */
 export function parseKeyBlob(line: string): string | undefined {
   const [type = '', blob = ''] = line.trim().split(/\s+/);

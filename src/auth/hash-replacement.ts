@@ -4,13 +4,16 @@ import { hashPassword, isForeignHash, newPasswordFault, parsePasswordHash } from
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
-/** Other accounts get their new hash at their next login. */
+/** Maximum number of accounts that wait for a new hash. Other accounts get their new hash at their next login. */
 const maxWaiting = 1000;
-/** Hashes are collected, because each write replaces the whole file. */
+/** Maximum number of new hashes in one write. They are collected, because each write replaces the whole file. */
 const maxTogether = 50;
 const pauseMs = 600_000;
 
-/** Replaces the hashes of other systems when a login has revealed the password: in the background, one at a time. */
+/**
+ * Replaces the hashes of other systems by hashes in svc's format, when a login has revealed the password. It works in the background, on
+ * one password at a time.
+ */
 export class HashReplacement {
   readonly #accounts: AccountsFile;
   readonly #clock: Clock;
@@ -25,7 +28,7 @@ export class HashReplacement {
     this.#log = log;
   }
 
-  /** Queues a hash of another system for replacement. @param password the correct password */
+  /** Queues the hash of an account for replacement if another system created it. @param password the correct password */
   propose({ name, passwordHash }: LocalAccount, password: string): void {
     if (passwordHash === undefined || !isForeignHash(passwordHash) || this.#waiting.has(name)) return;
     if (this.#waiting.size >= maxWaiting || this.#clock.monotonicMs() < this.#pausedUntilMs) return;
@@ -64,7 +67,7 @@ export class HashReplacement {
   }
 }
 
-/** bcrypt ignores the end of a long password, so other passwords match such a hash, too. */
+/** Whether the hash covers the whole password. bcrypt ignores the end of a long password, so other passwords also match such a hash. */
 function countsWhole(password: string, passwordHash: string): boolean {
   const parsed = parsePasswordHash(passwordHash);
   return !('format' in parsed) || Buffer.byteLength(password) <= parsed.countedBytes;

@@ -16,13 +16,16 @@ import {
 import type { Credentials } from './credentials.ts';
 
 /**
- * Attempts that wait for a slot. With `ban_after_failures: 10`, a source with 3 failures has 7 slots, because each running attempt could be
- * a further failure.
+ * Maximum number of attempts that wait for a slot, from one source and from all sources together. Each running attempt takes a slot. With
+ * `ban_after_failures: 10`, a source with 3 failures has 7 slots, because each running attempt could be a further failure.
  */
 const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 
-/** Pause before the first waiting attempt asks again, because another process may have freed a slot. */
+/**
+ * Pause in milliseconds before the first waiting attempt asks again. Meanwhile, another process may have freed a slot. The pause grows from
+ * `first` to `longest`.
+ */
 const askAgainMs = { first: 50, longest: 1000 };
 
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {

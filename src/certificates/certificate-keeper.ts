@@ -15,20 +15,29 @@ import { certificateBlocks, checkTlsPairs } from '../lib/tls-files.ts';
 import { type CertificateStore, challengeName } from './certificate-store.ts';
 import type { AcmeOptions } from './options.ts';
 
-/** Interval of the checks. Before the first one, the process has dropped its root rights, so that new files do not belong to root. */
+/**
+ * Interval, in milliseconds, of the checks of certificates. The first check comes one interval after the start. By then the process has
+ * dropped its root rights, so that new files do not belong to root.
+ */
 const lookEveryMs = 2000;
 
-/** Only one process, the leader, orders certificates. During an order, it renews its claim at this interval. */
+/**
+ * Only one process, the leader, orders certificates. During an order, it renews its claim to be the leader at this interval, in
+ * milliseconds.
+ */
 const leadEveryMs = 5000;
 
-/** The first and the longest pause after failed orders. Authorities allow five failed checks of a domain per hour. */
+/**
+ * The pause after the first failed order, and the longest pause, in milliseconds. Authorities allow five failed checks of a domain per
+ * hour.
+ */
 const firstWaitMs = 120_000;
 const longestWaitMs = 6 * 3_600_000;
 
 const challengeLivesMs = 900_000;
 const dayMs = 86_400_000;
 
-/** Lifetime of a certificate or account key in Redis; each node also has it on disk. */
+/** Lifetime, in milliseconds, of a certificate or account key in Redis, where other nodes find it. Each node also has it on disk. */
 const sharedForMs = 90 * dayMs;
 
 const placeholderDays = 30;
@@ -40,7 +49,7 @@ export interface KeptService {
 }
 
 interface Dependencies {
-  /** For the certificates and the account keys. */
+  /** Folder for the certificates and the account keys. */
   folder: string;
   store: CertificateStore;
   events: Pick<EventDispatcher, 'emit'>;
@@ -131,7 +140,7 @@ export class CertificateKeeper {
     if (nowMs >= dueMs) await this.#renew(service, own, signal);
   }
 
-  /** Orders a certificate from the ACME directories of the service, in turn until one succeeds. */
+  /** Orders a certificate. The ACME directories of the service are asked in turn until one succeeds. */
   async #renew(service: KeptService, own: string | undefined, signal: AbortSignal): Promise<void> {
     const { folder, store, clock, log } = this.#dependencies;
     const { uuid, name, type } = service.component;
@@ -192,7 +201,7 @@ export class CertificateKeeper {
     return pem;
   }
 
-  /** The account key for an ACME directory, the same on all nodes. It is on disk before the authority sees it. */
+  /** Returns the account key for an ACME directory. All nodes use the same key. The key is on disk before the authority sees it. */
   async #accountKey(directory: string): Promise<string> {
     const { folder, store } = this.#dependencies;
     const name = `account-${hash('sha256', directory, 'hex').slice(0, 16)}`;
@@ -213,7 +222,10 @@ function sharedName(uuid: string): string {
   return `certificate ${uuid}`;
 }
 
-/** A certificate is renewed after the fraction `renewAfter` of its lifetime, or up to `jitter` earlier, to spread renewals. */
+/**
+ * A certificate is renewed at the latest after the fraction `renewAfter` of its lifetime. To spread renewals, each certificate is renewed
+ * earlier than that, by up to the fraction `jitter` of its lifetime.
+ */
 const renewAfter = 2 / 3;
 const jitter = 1 / 20;
 
@@ -248,12 +260,12 @@ export function certificateFault(pem: string, domains: readonly string[], nowMs:
   return missing === undefined ? undefined : `it is not for ${missing}`;
 }
 
-/** Whether TLS works, even if clients refuse the certificate. */
+/** Returns whether TLS works with a certificate and its key, even if clients refuse the certificate. */
 function isServable(pem: string): boolean {
   return checkTlsPairs(pem, pem, 0).every(({ severity }) => severity !== 'error');
 }
 
-/** When a certificate must be renewed, the same on all nodes. @returns Unix time in milliseconds */
+/** Returns when a certificate must be renewed. All nodes compute the same time for a certificate. @returns Unix time in milliseconds */
 export function renewalMs(pem: string): number {
   const leaf = new X509Certificate(pem);
   const [fromMs, toMs] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];

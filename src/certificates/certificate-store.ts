@@ -12,7 +12,10 @@ export interface CertificateStore {
   remove(name: string): Promise<void>;
 }
 
-/** The name under which the key authorization of a challenge is stored. */
+/**
+ * Returns the name under which the key authorization of a challenge is stored. For `http-01` the name contains the token of the challenge,
+ * and for `tls-alpn-01` the domain.
+ */
 export function challengeName({ type, token, domain }: Pick<Challenge, 'type' | 'token' | 'domain'>): string {
   return `${type} ${type === 'http-01' ? token : domain}`;
 }

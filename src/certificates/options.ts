@@ -4,7 +4,7 @@ import { challengeTypes } from '../lib/acme/acme-client.ts';
 import { integer, optionalText, textList, urlList } from '../lib/option-types.ts';
 
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
-/** A DNS name. The last label must not be a number, as in IP addresses. */
+/** Matches a DNS name. The last label must not be a number, so that IP addresses do not match. */
 const domainName = new RegExp(`^(?=.{1,253}$)(?:${label}\\.)*(?!\\d+$)${label}$`);
 
 const domains = textList().transform((names, context) => {

@@ -13,7 +13,10 @@ import type { TicketKeys } from '../lib/ticket-keys.ts';
 import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../lib/tls-files.ts';
 import type { TlsOptions } from './options.ts';
 
-/** Changed files are used when they are unchanged at the next check, so not while they are being written. */
+/**
+ * Interval of the checks in milliseconds. Changed files are used at the next check, if they have not changed again by then. So files that
+ * are still being written are not used.
+ */
 const checkEveryMs = 2500;
 
 type TlsFiles = Pick<TlsOptions, TlsFile>;
@@ -26,7 +29,10 @@ interface Watched {
   log: Log;
 }
 
-/** Polls the certificate, key and client CA files of a service. File-system notifications would miss files and links that are replaced. */
+/**
+ * Polls the certificate, key and client CA files of a service, so that new files are used without a reload. File-system notifications would
+ * miss files and symbolic links that are replaced.
+ */
 export class TlsWatch {
   readonly #service: () => Watched;
   readonly #renew: () => void;
@@ -77,7 +83,10 @@ export class TlsWatch {
   }
 }
 
-/** Returns a text that changes when a file changes; undefined if a file cannot be reached. */
+/**
+ * Returns a text that changes when a file changes; undefined if a file cannot be reached, for example because the process has dropped its
+ * privileges or symbolic links are circular.
+ */
 function readStamps(files: TlsFiles): string | undefined {
   try {
     return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(fileStamp).join(' ');
@@ -92,7 +101,7 @@ function fileStamp(path: string): string {
   return stats ? `${path}:${stats.ino}:${stats.size}:${stats.mtimeNs}` : path;
 }
 
-/** Node.js prefers AES-256, but AES-128 is faster (ten rounds per block instead of fourteen). */
+/** The preferred cipher. Node.js prefers AES-256. But AES-128 is faster, because it needs ten rounds per block instead of fourteen. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256';
 
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));
@@ -106,10 +115,11 @@ export function createTlsServer({ uuid, tickets }: { uuid: string; tickets: Tick
     ...context,
     ...tickets.of(uuid, context.ca),
     ciphers: ciphers.join(':'),
-    // For clients without AES in hardware, which prefer it.
+    // Clients without AES in hardware prefer ChaCha20. For such clients, the server uses it first, too.
     secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
     ALPNProtocols: ['h2', 'http/1.1'],
-    // Such a client needs other credentials (`certificateCredentials`).
+    // A client whose certificate cannot be verified may connect, but only other credentials can authenticate it
+    // (`certificateCredentials`).
     ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
   });
 }

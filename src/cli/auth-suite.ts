@@ -34,7 +34,7 @@ export function componentType({ creatorType, sshKey }: CredentialOptions): strin
 }
 
 /**
- * Reads the credentials of `svc auth-test`: one, or a key and then a password.
+ * Reads the credentials that the options of `svc auth-test` name. They are one credential, or a key and then a password.
  *
  * @throws ServiceError `bad-request` for any other combination
  */
@@ -99,17 +99,17 @@ const caseOptions = z.strictObject({
   password: z.string().optional(),
   ssh_key: z.string().optional(),
   certificate: z.string().optional(),
-  /** ID of a token, whose secret counts as verified. */
+  /** ID of a token. The methods are asked as if the token's secret had already been verified. */
   token: z.string().optional(),
   expect: loginOutcome,
-  /** Members that the account must have. */
+  /** Members that the account must have, with their values. */
   account: z.record(z.string(), z.unknown()).optional(),
 });
 const suiteOptions = z.union([z.array(caseOptions), z.strictObject({ cases: z.array(caseOptions) }).transform((suite) => suite.cases)]);
 
 export type SuiteCase = z.infer<typeof caseOptions>;
 
-/** `--json` prints the members with these names. */
+/** The result of one case. The names of its members are those in the output with `--json`. */
 export const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),
@@ -121,7 +121,7 @@ export const caseResult = z.strictObject({
 export type CaseResult = z.infer<typeof caseResult>;
 
 /**
- * Reads a suite: a YAML or JSON list of cases, or a map with `cases`.
+ * Reads a suite. It is a YAML or JSON list of cases, or a map with the member `cases`.
  *
  * @throws ServiceError `bad-request`, which names the wrong case
  */

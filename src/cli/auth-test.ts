@@ -25,7 +25,7 @@ export interface AuthTestOptions extends CredentialOptions {
   json?: boolean;
 }
 
-/** Tries the credentials of a client or a suite, and prints what the service would decide. */
+/** Tries the credentials of one client or of a suite, and prints what the service would decide. */
 export async function authTest(options: AuthTestOptions): Promise<number> {
   const makeTarget = await readTargets(options);
   if (options.suite) return suite(makeTarget, options);
@@ -54,7 +54,8 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
 }
 
 /**
- * Finds a token in the configured data folder, and its method. With only an endpoint (`--url`), any ID is accepted.
+ * Finds a token in the data folder that the configuration names, and selects the method that decides about this token. If only an endpoint
+ * is given (`--url`), any ID is accepted.
  *
  * @throws ServiceError `bad-request` if there is no such token
  */
@@ -79,7 +80,7 @@ async function exchangeToken(target: Target, given: string): Promise<{ named: Cr
   return { named, target: { ...target, chain }, refused: { outcome: 'rejected', methods: [report], last: report, login: undefined } };
 }
 
-/** @returns a function that selects methods or an endpoint for a type of service, such as `ssh` */
+/** Reads from the options which methods or endpoint to ask. @returns a function that selects them for a type of service, such as `ssh` */
 async function readTargets(options: AuthTestOptions): Promise<(creatorType: string) => Target> {
   if (options.url !== undefined) {
     if (options.method !== undefined) throw new ServiceError('bad-request', '--url and --method cannot be used together.');
@@ -114,7 +115,7 @@ function requestText({ method, endpoints, body }: MaskedRequest): string {
   return `${heads.join('\n')}\n\n${JSON.stringify(body, null, 2)}\n`;
 }
 
-/** One line for each credential. */
+/** Formats the answers of an SSH service, one line for each credential. */
 function loginText({ service, credentials }: LoginReport): string {
   return credentials
     .map(({ outcome, reason, offered }) => {
@@ -125,7 +126,7 @@ function loginText({ service, credentials }: LoginReport): string {
     .join('\n');
 }
 
-/** @param isOneOfMany whether the text must name the credentials */
+/** @param isOneOfMany whether there are several reports, so that the text must name the credentials */
 function reportText(report: MethodReport, isOneOfMany: boolean): string {
   const colour = report.outcome === 'authenticated' ? 'green' : report.outcome === 'next' ? 'yellow' : 'red';
   const status = report.status === undefined ? '' : ` ${report.status} ${report.status_reason ?? ''}`.trimEnd();

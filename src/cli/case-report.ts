@@ -9,12 +9,12 @@ interface ReportedCase {
   duration_ms: number;
 }
 
-/** Returns `ok` or `FAIL`. */
+/** Returns the first column of a case's line: `ok` or `FAIL`. */
 export function verdict(passed: boolean): string {
   return passed ? paint(process.stdout, 'green', 'ok  ') : paint(process.stdout, 'red', 'FAIL');
 }
 
-/** Writes the JUnit report if `junit` names a file, and prints totals unless `json` is set. @returns whether all cases passed */
+/** Writes the JUnit report if `junit` names a file, and prints the totals unless `json` is set. @returns whether all cases passed */
 export function reportCases(suite: string, cases: readonly ReportedCase[], { junit, json }: { junit?: string; json?: boolean }): boolean {
   const failed = cases.filter(({ passed }) => !passed).length;
   if (junit) writeNamedFile(`Cannot write ${junit}`, junit, junitXml(suite, cases));
@@ -40,7 +40,7 @@ ${lines.join('\n')}
 `;
 }
 
-// U+FFFD shows where a character was that XML does not allow.
+// Puts U+FFFD in place of each character that XML does not allow, so that the tester sees where the character was.
 function attributeText(text: string): string {
   return escapeXml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd').toWellFormed());
 }

@@ -1,7 +1,7 @@
 /**
- * Runs work that ends early on SIGINT or SIGTERM; a second signal ends the process.
+ * Runs work that ends early on SIGINT or SIGTERM. A second signal ends the process immediately.
  *
- * @returns the exit code of the work or of the signal
+ * @returns the exit code of the work; if a signal arrived, the code of that signal
  */
 export async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const controller = new AbortController();
@@ -29,13 +29,13 @@ export const exitCode = {
   done: 0,
   /** The command ran, and its answer is no. */
   no: 1,
-  /** Wrong use: unknown option, missing argument, unreadable file. */
+  /** The command was used wrongly: unknown option, missing argument, or a file that is missing or cannot be read. */
   usage: 2,
-  /** For example, a port is in use or the data folder cannot be written. */
+  /** The command could not run, for example because a port is in use or the data folder cannot be written. */
   cannotRun: 3,
   /** `svc journal verify`: the journal does not match its checkpoints. `svc expectations check`: files are late, missing or malformed. */
   mismatch: 3,
-  /** `svc journal verify`: no checkpoint covers a part of the journal. */
+  /** `svc journal verify`: a part of the journal is not covered by any checkpoint. */
   undecided: 4,
   /** `svc inspect`: the file is held. */
   held: 4,
@@ -43,7 +43,9 @@ export const exitCode = {
   rejected: 11,
   noReply: 12,
   partial: 13,
-  /** A fault outside requests ended the server (EX_SOFTWARE of sysexits(3)). The service manager should restart it. */
+  /**
+   * A fault that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)). The service manager should start the server again.
+   */
   fault: 70,
   interrupted: 130,
   terminated: 143,

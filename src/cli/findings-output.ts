@@ -4,7 +4,7 @@ import { maskedSource } from '../config/reading/masked-source.ts';
 import { type Finding, type FindingCode, findingCodes } from '../config/report-shapes.ts';
 import { complain, count, paint } from './output.ts';
 
-/** No part of a longer line is shown. */
+/** Maximum length of a source line in characters. No part of a longer line is shown. */
 const maxShownLine = 1024 * 1024;
 
 /** Formats a finding like a compiler message: place, severity and code, path, message, then the line with a caret. */
@@ -21,7 +21,10 @@ export function excerptLines(source: string): string[] {
   return maskedSource(source).split(/\r?\n/);
 }
 
-/** Returns the line of a finding, or the part around its column, with a caret below. Control characters become blanks. */
+/**
+ * Returns the line of a finding, with a caret below its column. Of a long line, only the part around the column is shown. Control
+ * characters become blanks.
+ */
 function excerpt({ line: number, column }: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
   const line = lines[number - 1];
   if (line === undefined || line.trim() === '' || line.length > maxShownLine) return '';
@@ -39,7 +42,7 @@ export function complainFindings(findings: readonly Finding[], source: string): 
   complain(`${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`);
 }
 
-/** Converts findings to SARIF 2.1.0 (OASIS sarif-v2.1.0, §3), which code hosts show. */
+/** Converts findings to a SARIF 2.1.0 log (OASIS sarif-v2.1.0, §3). Code hosts show such findings next to the source lines. */
 export function sarifLog(findings: readonly Finding[]): Record<string, unknown> {
   const codes = [...new Set(findings.map(({ code }) => code))].sort();
   return {

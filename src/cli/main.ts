@@ -39,7 +39,7 @@ function isConfigError(error: unknown): error is ConfigError {
   return error instanceof Error && error.name === 'ConfigError';
 }
 
-/** @param args without interpreter and script @returns the exit code */
+/** Runs the command line. @param args arguments without the interpreter and the script @returns the exit code */
 export async function main(args: readonly string[]): Promise<number> {
   leaveQuietlyWhenNobodyReads();
   endWithTheSignalsCode();
@@ -49,7 +49,7 @@ export async function main(args: readonly string[]): Promise<number> {
       code = await action();
     } catch (error) {
       if (isConfigError(error)) {
-        // Loads the schema of the configuration, which other commands do not need.
+        // Loaded here, because `findings-output.ts` loads the schema of the configuration, which other commands do not need.
         const { complainFindings } = await import('./findings-output.ts');
         complainFindings(error.findings, error.source);
         code = exitCode.no;
@@ -61,7 +61,7 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === verboseVersion) await printVerboseVersion();
-    // Help and version have code 0; others mean wrong use.
+    // The parser ends help and version with code 0. Any other code means wrong use.
     return error.exitCode === 0 ? exitCode.done : exitCode.usage;
   }
   return code;
@@ -71,7 +71,7 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '' && value !== '0';
 }
 
-// For example in `svc schema | head -1`.
+// A closed output is not an error, for example in `svc schema | head -1`.
 function leaveQuietlyWhenNobodyReads(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(process.exitCode ?? exitCode.done);
@@ -79,7 +79,7 @@ function leaveQuietlyWhenNobodyReads(): void {
   });
 }
 
-// A command with its own listener handles the signal itself.
+// A command that handles a signal itself adds its own listener. In that case, this listener does nothing.
 function endWithTheSignalsCode(): void {
   const codes = { SIGINT: exitCode.interrupted, SIGTERM: exitCode.terminated } as const;
   for (const [signal, code] of Object.entries(codes)) {
@@ -89,14 +89,14 @@ function endWithTheSignalsCode(): void {
   }
 }
 
-/** A binary also has the version of its Node.js. */
+/** Returns the version. For a binary, it includes the version of its Node.js. */
 function versionText(): string {
   return isSea() ? `${SVC_VERSION} (Node.js ${process.versions.node})` : SVC_VERSION;
 }
 
 const verboseVersion = 'svc.version.verbose';
 
-/** Prints version, platform, and the configured security contact. */
+/** Prints the version, the platform, and the security contact of the configuration that is found in this folder. */
 async function printVerboseVersion(): Promise<void> {
   const { findConfigFile, parseConfig } = await import('../config/reading/load.ts');
   const { readSource } = await import('../config/reading/source.ts');
@@ -133,7 +133,7 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
     .exitOverride()
     .configureHelp({
       showGlobalOptions: true,
-      // Commander would add the options of `svc events` to those of `svc events forward`.
+      // Commander would otherwise add the options of `svc events` to those of `svc events forward`.
       visibleGlobalOptions: (command) => (command.parent ? program.options.filter(({ hidden }) => !hidden) : []),
       helpWidth: helpWidth(process.stdout),
       minWidthToWrap: 20,
@@ -149,7 +149,7 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
   return program;
 }
 
-/** Converts an error of the option parser to a sentence that begins with the option. */
+/** Converts an error of the option parser to one sentence. The sentence begins with the option, as in other messages of svc. */
 function usageFault(text: string): string {
   const fault = visible(
     text
@@ -166,7 +166,7 @@ function usageFault(text: string): string {
   return /[.?]$/.test(fault) ? fault : `${fault}.`;
 }
 
-/** A command's code is loaded when it runs, which keeps `svc --version` fast. */
+/** The registrations of the commands. The code of a command is loaded when the command runs, which keeps `svc --version` fast. */
 const registrations: readonly Register[] = [
   registerServe,
   registerConfig,
@@ -183,7 +183,7 @@ const registrations: readonly Register[] = [
   registerTools,
 ];
 
-/** Width outside a terminal, and maximum width, in characters. */
+/** Width of the help text if the output is not a terminal, and maximum width that is easy to read, in characters. */
 const defaultWidth = 80;
 const maxWidth = 100;
 
@@ -191,7 +191,7 @@ function helpWidth(stream: NodeJS.WriteStream): number {
   return Math.min(stream.columns ?? defaultWidth, maxWidth);
 }
 
-/** Indented lines, such as examples and tables, are not changed. */
+/** Breaks lines of running text that are longer than `width`. Indented lines, such as examples and tables, are not changed. */
 function foldHelp(text: string, width: number): string {
   return text
     .split('\n')
@@ -211,7 +211,7 @@ function foldLine(line: string, width: number): string[] {
   return [...lines, rest];
 }
 
-/** The licences are a comment at the end of the script, or an asset of the binary. */
+/** Returns the licences of svc and its dependencies. They are a comment at the end of the script, or an asset of the binary. */
 function licences(): string {
   if (isSea()) return getAsset('licences', 'utf8').trimEnd();
   const script = readFileSync(process.argv[1] ?? '', 'utf8');

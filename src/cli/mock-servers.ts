@@ -28,7 +28,7 @@ interface MockWebhookOptions {
   json?: boolean;
 }
 
-/** A received event or body, and the status of the answer. */
+/** A received event (or a body without events), and the status of the answer. */
 export const receivedEvent = z.strictObject({
   status: z.int(),
   event: z.record(z.string(), z.unknown()).describe('An event, or a body without events.'),
@@ -36,17 +36,17 @@ export const receivedEvent = z.strictObject({
 
 type Request = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer };
 
-/** The rest is ignored. */
+/** Maximum number of bytes of a request that are read. The rest is ignored. */
 const maxRequestBytes = 64 * 1024 * 1024;
 
-/** Runs a webhook receiver until a signal. */
+/** Runs a webhook receiver until a signal ends it. */
 export async function mockWebhook(options: MockWebhookOptions): Promise<number> {
   const extraHeaders = options.header.map(parseHeader);
   if (options.record !== undefined) writeNamedFile(`--record ${options.record}`, options.record, '', { flag: 'a' });
   let requests = 0;
   const server = createServer(async (incoming, response) => {
     const body = await readBody(incoming, maxRequestBytes).catch(() => undefined);
-    // The client disconnected.
+    // The client disconnected before it had sent the whole body.
     if (!body) return;
     const { method = '', url = '', headers: received } = incoming;
     const request = { method, url, headers: received, body };
@@ -78,7 +78,7 @@ function chooseStatus(options: MockWebhookOptions, index: number, request: Reque
   return options.status;
 }
 
-// Verifies a signature (Standard Webhooks, "Verifying webhook authenticity"), with a tolerance of five minutes.
+// Verifies a signature (Standard Webhooks, "Verifying webhook authenticity") with a tolerance of five minutes.
 function isSigned(secret: string, { headers, body }: Request): boolean {
   const id = String(headers['webhook-id'] ?? '');
   const timestamp = String(headers['webhook-timestamp'] ?? '');
@@ -94,7 +94,7 @@ function isSigned(secret: string, { headers, body }: Request): boolean {
   );
 }
 
-/** Undefined for any other body. */
+/** Returns the events of a JSON body; undefined for any other body. */
 function parseEvents(body: Buffer): Record<string, unknown>[] | undefined {
   try {
     const value = parseJson(body.toString('utf8')) as { events?: unknown } | null;
@@ -110,9 +110,9 @@ function parseEvents(body: Buffer): Record<string, unknown>[] | undefined {
 function reportReceived(options: MockWebhookOptions, request: Request, status: number): void {
   const events = parseEvents(request.body);
   const { method, url } = request;
-  // Headers may contain credentials, and CI logs are kept.
+  // Headers are left out, because they may contain credentials for the receiver, and CI logs are kept.
   const kept = { method, url, content_type: request.headers['content-type'], body: request.body.toString('utf8') };
-  // `svc validate --online` sends OPTIONS, which is not for replays.
+  // `svc validate --online` sends OPTIONS. The record is for replays, so it must not contain that request.
   if (options.record !== undefined && method !== 'OPTIONS')
     record(options.record, (events ?? [kept]).map((item) => `${JSON.stringify(item)}\n`).join(''));
   if (options.json) {
@@ -158,16 +158,16 @@ interface Reply {
   body: string;
 }
 
-/** The rest is ignored. */
+/** Maximum number of bytes of a request that are read. The rest is ignored. */
 const maxCredentialBytes = 1024 * 1024;
 
-/** Runs a scriptable authentication endpoint until a signal. */
+/** Runs a scriptable authentication endpoint until a signal ends it. */
 export async function mockAuth(options: MockAuthOptions): Promise<number> {
   const accepted = new Map(options.accept.map(parseAccept));
   const rejected = new Set(options.reject);
   const server = createServer(async (request, response) => {
     const body = await readBody(request, maxCredentialBytes).catch(() => undefined);
-    // The client disconnected.
+    // The client disconnected before it had sent the whole body.
     if (body === undefined) return;
     const credentials = parseCredentials(body);
     if (options.delay > 0) await systemClock.sleep(options.delay * 1000);
@@ -195,7 +195,10 @@ function parseAccept(text: string): [string, { password: string; account: string
   ];
 }
 
-/** Returns the body of a 200 reply. A file without a member `account` becomes that member. */
+/**
+ * Returns the body of the 200 reply. If the file has a member `account`, the body is the file itself. Otherwise the file becomes the member
+ * `account` of the body.
+ */
 function readAccount(path: string): string {
   try {
     const value = parseJson(readFileSync(path, 'utf8')) as Record<string, unknown>;
@@ -244,7 +247,7 @@ function parseCredentials(body: Buffer): Record<string, unknown> {
   }
 }
 
-// Even in a mock, credentials are secret, because CI logs are kept.
+// Even in a mock, the content of credentials is a secret, because CI logs are kept.
 function reportAnswered(options: MockAuthOptions, request: IncomingMessage, credentials: Record<string, unknown>, answer: string): void {
   const { method = '', url = '' } = request;
   const line: z.infer<typeof answeredRequest> = { method, url, credentials: { ...credentials, content: '***' }, answer };
@@ -255,15 +258,15 @@ function reportAnswered(options: MockAuthOptions, request: IncomingMessage, cred
 export const listeningLine = z.strictObject({ listening: z.string() });
 
 interface MockServer {
-  /** For messages, such as `mock auth`. */
+  /** Name of the command for messages, such as `mock auth`. */
   name: string;
-  /** 0 for any free port. */
+  /** Port; 0 for any free port. */
   port: number;
   path: string;
   json: boolean;
 }
 
-/** Reads at most `limitBytes` of a body. @throws if the client disconnects */
+/** Reads at most `limitBytes` of the body of a request, and ignores the rest. @throws if the client disconnects */
 export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -275,7 +278,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
 }
 
 /**
- * Prints the URL, and serves until SIGINT or SIGTERM, with exit code 0.
+ * Prints the URL when the server accepts connections, and serves until SIGINT or SIGTERM. Both signals end a mock with exit code 0.
  *
  * @throws ServiceError `unavailable` if it cannot listen
  */
@@ -307,10 +310,10 @@ interface MockInspectionOptions {
   json?: boolean;
 }
 
-/** The rest is ignored. */
+/** Maximum number of bytes of a file that are read. The rest is ignored. */
 const maxFileBytes = 64 * 1024 * 1024;
 
-/** Runs the endpoint of an inspection until a signal. It answers svc's test at the start with 204. */
+/** Runs the endpoint of an inspection until a signal ends it. The endpoint answers 204 to the test that svc sends when it starts. */
 export async function mockInspection(options: MockInspectionOptions): Promise<number> {
   const { record, reply, delay, body: answer } = options;
   if (record !== undefined) writeNamedFile(`--record ${record}`, record, '', { flag: 'a' });
@@ -329,7 +332,7 @@ export async function mockInspection(options: MockInspectionOptions): Promise<nu
   return serveMock(server, { name: 'mock inspection', port: options.port, path: '/', json: options.json ?? false });
 }
 
-/** From the header or the body. */
+/** Returns the JSON about the file, from the header or the body; undefined if there is none. */
 function parseFacts(field: string | string[] | undefined, body: Buffer): unknown {
   const text = typeof field === 'string' ? Buffer.from(field.replace(/^:|:$/g, ''), 'base64').toString() : body.toString('utf8');
   try {

@@ -2,7 +2,7 @@ import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { PromptLeft } from './prompt.ts';
 
-/** Whether a stream is a terminal without `NO_COLOR` (no-color.org). */
+/** Returns whether a stream shows colours: the stream must be a terminal, and `NO_COLOR` must not be set (no-color.org). */
 export function hasColour(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY === true && !process.env.NO_COLOR;
 }
@@ -14,7 +14,7 @@ export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text:
   return hasColour(stream) ? `\u001b[${sgr[style]}m${text}\u001b[0m` : text;
 }
 
-/** Makes a text safe for a terminal: one line, with escaped control characters. */
+/** Makes a text safe for a terminal: it is on one line, and its control characters are escaped. */
 export function visible(text: string): string {
   return escaped(text, /[\u0000-\u001f\u2028\u2029]/g);
 }
@@ -30,8 +30,8 @@ export function complain(text: string): void {
 }
 
 /**
- * Escapes DEL, C1 controls, and changes of the text direction, which a terminal would interpret. In JSON strings, the escapes mean the
- * same.
+ * Escapes characters that a terminal would interpret, and that svc itself never uses: DEL, C1 controls, and changes of the text direction.
+ * In JSON they occur only in strings, where the escapes have the same meaning.
  */
 function disarmed(text: string): string {
   return escaped(text, /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g);
@@ -46,7 +46,7 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Prints the error that ended a command, and with `debug` its stack. @returns the exit code */
+/** Prints one line about the error that ended a command. With `debug`, also prints the stack. @returns the exit code for the error */
 export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { type Readable, Writable } from 'node:stream';
 
-/** Returns the first line of a stream; may be empty. */
+/** Returns the first line of a stream without its newline; empty if the stream is empty. */
 export async function readLine(stream: Readable): Promise<string> {
   const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
@@ -11,18 +11,21 @@ export async function readLine(stream: Readable): Promise<string> {
   return '';
 }
 
-/** Returns a secret option. With `-`, it is the first line of standard input, which other users cannot see. */
+/**
+ * Returns the value of an option that takes a secret. With `-`, the secret is the first line of standard input, so that other users of the
+ * machine cannot see it among the arguments.
+ */
 export async function readSecretOption(value: string): Promise<string> {
   return value === '-' ? (await readLine(process.stdin)).trim() : value;
 }
 
-/** Thrown after Ctrl-C. The command ends as after SIGINT. */
+/** Thrown if the user leaves a prompt with Ctrl-C. The command then ends as it would after SIGINT. */
 export class PromptLeft extends Error {}
 
 /**
- * Asks for a hidden text on the terminal. The question goes to stderr.
+ * Asks for a text on the terminal without showing the input. The question goes to stderr.
  *
- * @returns the input; empty after Ctrl-D
+ * @returns the input; empty if the input was ended with Ctrl-D
  * @throws PromptLeft after Ctrl-C
  */
 export async function askHidden(question: string): Promise<string> {
@@ -31,7 +34,7 @@ export async function askHidden(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   try {
     return await new Promise<string>((resolve, reject) => {
-      // In raw mode, Ctrl-C sends no signal, and readline would only close.
+      // In raw mode, Ctrl-C sends no signal. readline emits an event instead; without a listener, readline would only close.
       lines.once('SIGINT', () => reject(new PromptLeft('interrupted')));
       lines.once('close', () => resolve(''));
       lines.question('', resolve);

@@ -217,7 +217,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--data-folder <folder>', 'data folder of the dead node (required)')
     .option('--json', 'print one JSON document')
     .addHelpText('after', forwardHelp)
-    // Commander assigns common options to "events", even after "forward".
+    // If both commands have an option, Commander assigns it to "events", even after "forward". So the options of both are read.
     .action((_, command) => run(async () => (await import('./journal/forward.ts')).forwardEvents(command.optsWithGlobals())));
   registerJournal(program, run);
   registerExpectations(program, run);

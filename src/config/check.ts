@@ -22,7 +22,7 @@ import type { Finding, FindingCode } from './report-shapes.ts';
 import { type Config, isFileService, isHttpService } from './schema/schema.ts';
 
 interface LintOptions {
-  /** Paths that were removed because of errors. Findings that follow from that are not reported. */
+  /** Paths that were removed because of errors. Findings that only follow from such a removal are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
   /**
@@ -32,11 +32,17 @@ interface LintOptions {
   isRunning?: boolean;
   /** Whether nodes share the data folder, or may share it. The nodes of `--workers` do. */
   isFolderShared?: boolean;
-  /** Whether to check accounts files, which takes a second for 100,000 accounts. */
+  /**
+   * Whether accounts files are also checked, which takes a second for 100,000 accounts. The start of the service does not need this check,
+   * because the service reads the files anyway.
+   */
   readsAccounts?: boolean;
 }
 
-/** Finds problems that the schema cannot find: missing references, unusable files, addresses used twice, and risks. */
+/**
+ * Finds problems that the schema cannot find: references to missing entries, unusable files, addresses that are used twice, and risks. If
+ * there is an error, `svc serve` does not start.
+ */
 export function lintConfig(
   loaded: LoadedConfig,
   { removed = [], nowMs = systemClock.nowMs(), isRunning = false, isFolderShared = false, readsAccounts = false }: LintOptions = {},
@@ -79,12 +85,12 @@ export function lintConfig(
   return findings.sort(byPosition);
 }
 
-/** Maximum number of suggestions, each of which compares a name with all known names. */
+/** Maximum number of findings that suggest the nearest name. A suggestion takes long, because it compares a name with all known names. */
 const maxHints = 50;
 
 /**
- * Findings that may follow from an invalid entry, with its section. For example, `no-service` is not reported if an entry of `services` was
- * left out.
+ * Findings that can be mere consequences of an invalid entry that was left out, each with the section of that entry. For example,
+ * `no-service` is not reported if an entry of `services` was left out.
  */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
@@ -166,7 +172,7 @@ function checkFolders(config: Config, report: Report): void {
   }
 }
 
-/** Time in milliseconds for which a result is reused. A check can take long, and clients can request it often. */
+/** Time in milliseconds for which the result for an unchanged file is reused. A check can take long, and clients can request it often. */
 const holdsForMs = 2000;
 
 /**
@@ -201,7 +207,8 @@ export interface Checked {
 export type CheckOptions = Omit<LintOptions, 'removed'>;
 
 /**
- * Checks a configuration file completely.
+ * Checks a configuration file completely: its options (by the schema), its references to variables and files, and the rest with
+ * `lintConfig`.
  *
  * @param file path, or `-` for stdin
  * @throws ServiceError `bad-request` if the file cannot be read
@@ -217,7 +224,7 @@ export function checkConfigFile(file: string, env: Environment, options: CheckOp
   return checkSource(source, env, options);
 }
 
-/** Like `checkConfigFile`, for a parsed file. */
+/** Does the same as `checkConfigFile`, but for a file that is already parsed. */
 export function checkSource(source: Source, env: Environment, options: CheckOptions = {}): Checked {
   const { config, findings, removed } = examineConfig(source, env);
   const loaded = config && { config, file: source.file, source };

@@ -1,13 +1,13 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/create-payload.ts';
 
-/** Names of options with secrets, or with values that help to guess one. `tokens` only sets limits. */
+/** Names of options whose values are secrets, or help to guess a secret. `tokens` does not match, because that option only sets limits. */
 const secretName = /password|secret|token(?!s$)|hash|authorization|^ssh_keys$|^certificates$/i;
 
 /** Options that are lists of headers. Masking keeps the names of the headers. */
 const headerLists = new Set(['headers', 'api_partial_success_headers']);
 
-/** Group 1 is the text before the secret, and group 2 the secret. */
+/** Patterns that find secrets in one line of free text. In each, group 1 is the text before the secret, and group 2 is the secret. */
 const secretPatterns = [
   /(["']?\b\w*(?:password|secret|token|authorization)\w*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\n&]+)/gi,
   // The next two patterns find the query of a URL, and the credentials before its host.
@@ -24,7 +24,10 @@ export function maskSecrets(line: string): string {
   );
 }
 
-/** Whether a text is only a reference to a variable or file. A default may be a secret, so it must not have one. */
+/**
+ * Whether a text consists only of a reference to a variable or file, and so is not a secret. References with a default are not included,
+ * because the default may be a secret.
+ */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
 }

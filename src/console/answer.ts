@@ -6,17 +6,21 @@ import { catching } from '../lib/catching.ts';
 import { type ConsoleContext, type ConsoleExchange, eventContext, requireAdministrator } from './environment.ts';
 import type { EventStream } from './event-stream.ts';
 
-/** Returns a signal that is aborted when the reply is finished or the client has disconnected. */
+/** Returns a signal that is aborted once the reply is finished or its client has disconnected. */
 export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort(clientGone());
-  // If the client has already disconnected, no `close` event follows.
+  // If the client has already disconnected, for instance while its password was checked, no `close` event follows.
   if (outgoing.destroyed) abort();
   else outgoing.once('close', catching(abort, abort));
   return gone.signal;
 }
 
-/** Answers with Server-Sent Events; HEAD gets only the headers. @param begin must not wait for events */
+/**
+ * Answers with Server-Sent Events. HEAD gets only the headers.
+ *
+ * @param begin is called with the stream, and must not wait for events
+ */
 export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => void): Response {
   const { outgoing, session, method, service } = c.env;
   const stream = service.streams.open({ outgoing, session, administrator: requireAdministrator(c) }, replyHeaders(c));
@@ -25,7 +29,7 @@ export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => 
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Like `goneSignal`, for a long reply: the connection is also cut when the administrator loses access. */
+/** Like `goneSignal`, but for a long reply: the connection is also cut as soon as the administrator who receives it loses access. */
 export function cutWhenOver(c: ConsoleContext): AbortSignal {
   const { outgoing, session, service } = c.env;
   const gone = goneSignal(c.env);
@@ -47,7 +51,7 @@ export function answerJson(c: ConsoleContext, value: unknown, { status, headers 
   return answerText(c, JSON.stringify(value), { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers } });
 }
 
-/** Answers with a text, whose type is in `headers`. */
+/** Answers with a text. Its type is in `headers`. */
 export function answerText(
   c: ConsoleContext,
   body: string,
@@ -61,7 +65,7 @@ export function answerNothing(c: ConsoleContext, headers: Headers = {}): Respons
   return new Response(null, { status: 204, headers: { ...replyHeaders(c), ...headers } });
 }
 
-/** Answers with an error of the API. */
+/** Answers with an error. All errors of the API become replies here. */
 export function answerFault(c: ConsoleContext, error: unknown): Response {
   const fault = toFault(error);
   const status = statusCodes[fault.code];
@@ -78,7 +82,7 @@ export function answerFault(c: ConsoleContext, error: unknown): Response {
   const headers: Headers = {};
   for (const [name, value] of Object.entries(faultHeaders(fault))) if (value !== undefined) headers[name] = String(value);
   if (fault.code === 'unauthorized') headers['www-authenticate'] = challengeFor(c);
-  // The rest of an oversized body is not read.
+  // The rest of an oversized body is not read, so the connection cannot be used again.
   if (fault.code === 'too-large') headers.connection = 'close';
   return answerJson(c, { errors: [{ code: fault.code, message }] }, { status, headers });
 }
@@ -88,7 +92,10 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
   return { ...baseHeaders, 'x-request-id': request.id };
 }
 
-/** For the challenge `Basic`, browsers show a dialog instead of the login page. So only clients that sent `Authorization` get it. */
+/**
+ * Returns the challenge of a 401. A browser that gets the challenge `Basic` shows its own dialog instead of the login page. So only clients
+ * that sent the header `Authorization` get `Basic`.
+ */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';
 }

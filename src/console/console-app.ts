@@ -16,9 +16,9 @@ import { checkHost, checkOrigin } from './login/check-origin.ts';
 import { authenticate, login, loginByLink, logout, showMe } from './login/login.ts';
 import { sendAsset, showShell } from './pages/pages.ts';
 
-/** Creates the Hono application of a `console` service. A route must match the path as the client sent it. */
+/** Creates the Hono application of a `console` service. A route must match the path exactly as the client sent it. */
 export function createConsoleApp(): Hono<ConsoleEnvironment> {
-  // Hono passes the second argument of `fetch`.
+  // Hono passes the second argument of `fetch` to this function.
   const getPath = (_: Request, options?: { env?: unknown }) => (options as { env: { path: string } }).env.path;
   const app = new Hono<ConsoleEnvironment>({ getPath });
   app.use(checkHost);
@@ -34,11 +34,11 @@ export function createConsoleApp(): Hono<ConsoleEnvironment> {
   return app;
 }
 
-/** A route for GET also answers HEAD. */
+/** Adds all routes of a console. A route for GET also answers HEAD. */
 function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.use('*', checkOrigin);
 
-  // These need no login.
+  // Routes that need no login.
   app.get('/', (c) => showShell(c));
   app.get('/assets/*', sendAsset);
   app.get('/api/openapi.json', showOpenapi);
@@ -46,7 +46,8 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // From here on, an administrator is needed, for changes an operator, for decisions about held uploads at least a reviewer.
+  // All routes from here on need an administrator. Changes need the role operator. For decisions about held uploads, the role reviewer
+  // suffices.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);
@@ -100,14 +101,14 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
 
 let document: Record<string, unknown> | undefined;
 
-/** The schemas are loaded at the first request. */
+/** Answers `GET /api/openapi.json`. The schemas are loaded at the first request. */
 async function showOpenapi(c: ConsoleContext): Promise<Response> {
   const { openapiDocument } = await import('./api/openapi/document.ts');
   document ??= openapiDocument();
   return answerJson(c, document);
 }
 
-/** Returns the value of `Allow`; empty for a path without a route. */
+/** Returns the value of `Allow` for the path of a request; empty for a path without a route. */
 function allowedMethods(app: Hono<ConsoleEnvironment>, { env: { path } }: ConsoleContext): string {
   const methods = new Set(app.routes.map(({ method }) => method));
   methods.delete('ALL');

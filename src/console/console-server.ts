@@ -32,17 +32,20 @@ import { AdministratorSessions, LoginLinks } from './login/sessions.ts';
 
 const timeouts = { headersTimeout: 30_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
 
-/** Time that a refused client has to read the reply before its connection is closed. */
+/** Time in milliseconds after which the connection of a refused client is closed. The client can read the reply in this time. */
 const refusedMs = 1000;
 
-/** Connections are ended this long after the authorities of client certificates changed. */
+/** When the authorities of client certificates change, connections are ended after this time in milliseconds. */
 const leaveMs = 1000;
 
 export type ConsoleDependencies = Pick<ConsoleService, 'sources' | 'samples' | 'attempts' | 'events' | 'clock' | 'log'> & {
   passwords: PasswordVerifier;
 };
 
-/** The listening side of one `console` service, with its sessions. A reload creates a new object unless `keepsListening` returns true. */
+/**
+ * The listening side of one `console` service, with its sessions. A reload keeps this object if `keepsListening` returns true. Otherwise,
+ * the reload creates a new object.
+ */
 export class ConsoleServer {
   readonly #passwords: PasswordVerifier;
   #service: ConsoleService;
@@ -101,13 +104,13 @@ export class ConsoleServer {
     );
   }
 
-  /** The URL of the console, with the actual port. */
+  /** The URL under which clients reach the console. If the configured port is 0, the URL contains the port that the system chose. */
   get url(): string {
     const { options } = this.#service;
     return `${usesTls(options) ? 'https' : 'http'}://${authority(options.address, this.port)}`;
   }
 
-  /** Unix time at which the certificate in use expires; undefined without TLS. */
+  /** The expiry of the certificate in use, as Unix time in milliseconds; undefined without TLS. */
   get certificateEndMs(): number | undefined {
     return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
@@ -116,25 +119,28 @@ export class ConsoleServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Returns whether `replace` can apply these options: the address, the use of TLS and the use of client certificates must stay. */
+  /**
+   * Returns whether `replace` can apply these options. It can if these options do not change the address, the use of TLS, or the use of
+   * client certificates.
+   */
   keepsListening(options: ConsoleOptions): boolean {
     const { address, port, tls_client_ca_path, ...rest } = this.#service.options;
     return (
       address === options.address &&
       port === options.port &&
       usesTls(rest) === usesTls(options) &&
-      // Node.js decides when it creates a listener whether it asks for client certificates.
+      // Node.js decides only when it creates a listener whether this listener asks for client certificates.
       (tls_client_ca_path === '') === (options.tls_client_ca_path === '')
     );
   }
 
-  /** @throws ServiceError `unavailable` if the TLS files of these options cannot be used */
+  /** @throws ServiceError `unavailable` if `replace` could not apply these options, because their TLS files cannot be used */
   checkReplaceable(options: ConsoleOptions): void {
     if (usesTls(options)) readTlsContext(options, this.#service.clock.nowMs());
   }
 
   /**
-   * Applies new options. Requests under way keep the old ones. Administrators who were changed or removed are logged out.
+   * Applies new options. Requests under way are finished with the old options. Administrators who were changed or removed are logged out.
    *
    * @returns the number of ended sessions and streams
    */
@@ -144,12 +150,12 @@ export class ConsoleServer {
     this.#service = { ...this.#service, ...this.#configure(uuid, options) };
     if (context) this.#useTls(context);
     this.#tlsWatch?.check(true);
-    // End the streams first: a session that ends also ends its streams, but does not count them.
+    // End the streams first. A session that ends also ends its streams, but does not count them.
     const transfers = streams.keepOnly();
     return { sessions: sessions.keepOnly(this.#service.administrators), transfers };
   }
 
-  /** Returns a URL that logs in this administrator without a password. It works once, within five minutes. */
+  /** Returns a URL that logs in the administrator with this name, without a password. It can be used once, within five minutes. */
   loginLink(administrator: string): string {
     // A fragment is not sent to the server, so it does not appear in a log.
     return `${this.url}/#token=${this.#service.links.issue(administrator)}`;
@@ -215,7 +221,8 @@ export class ConsoleServer {
     }) as Server;
   }
 
-  // If a reply has begun, the client would read this answer as part of it, so the connection is only cut.
+  // Answers a malformed request. If a reply has begun on the connection, the client would read this answer as content of that reply, so the
+  // connection is only cut.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(garbageReply(error, 'svc').reply);
@@ -251,7 +258,8 @@ export class ConsoleServer {
     const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
     this.#tlsContext = context;
     if (isSame) return;
-    // Clients must connect again, because their certificates are perhaps no longer trusted. The delay lets the reply to the reload pass.
+    // Clients have to connect again, because their certificates are possibly no longer trusted. The delay leaves time to send the reply to
+    // the reload.
     const before = [...this.#sockets];
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();

@@ -15,7 +15,7 @@ import type { Administrator, Administrators } from './login/administrators.ts';
 import type { AdministratorSession, AdministratorSessions, LoginLinks } from './login/sessions.ts';
 import type { ConsoleSources } from './sources.ts';
 
-/** The state of one console. A reload replaces the whole object. */
+/** The state that all requests of one console share. A reload replaces the whole object. */
 export interface ConsoleService {
   readonly uuid: string;
   readonly options: ConsoleOptions;
@@ -34,21 +34,21 @@ export interface ConsoleService {
   readonly log: Log;
 }
 
-/** One request to a console and its reply: `c.env` of handlers and middleware. */
+/** One request to a console and its reply. Handlers and middleware find it as `c.env`. */
 export interface ConsoleExchange {
   readonly service: ConsoleService;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   readonly method: string;
-  /** As the client sent it, without the query. */
+  /** The path as the client sent it, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly host: string | undefined;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** undefined until the request is authenticated. */
+  /** The administrator; undefined until the request is authenticated. */
   administrator: Administrator | undefined;
-  /** The session that authenticated the request, if any. */
+  /** The session, if a session authenticated the request. */
   session: AdministratorSession | undefined;
 }
 
@@ -60,7 +60,7 @@ export interface ConsoleEnvironment {
 export type ConsoleContext = Context<ConsoleEnvironment, any>;
 export type ConsoleMiddleware = MiddlewareHandler<ConsoleEnvironment>;
 
-/** Returns the administrator of an authenticated request; throws for other requests. */
+/** Returns the administrator who sent an authenticated request. Throws if the request was not authenticated. */
 export function requireAdministrator({ env: { administrator } }: ConsoleContext): Administrator {
   if (!administrator) throw new Error('This request was not authenticated.');
   return administrator;
@@ -75,7 +75,7 @@ export function eventContext({ peer, service, request }: ConsoleExchange): Event
  * Records an action of an administrator. Event `administratorAction` is on disk when the promise resolves.
  *
  * @param action kind of object and the verb, such as `session-end`
- * @param target name of the object, for people; never a secret
+ * @param target name of the object, for people; it must not be a secret
  */
 export async function recordAction(c: ConsoleContext, action: string, target: string): Promise<void> {
   const data = { action, target, administrator: requireAdministrator(c).name };

@@ -4,10 +4,10 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import type { Administrator } from './login/administrators.ts';
 import type { AdministratorSession } from './login/sessions.ts';
 
-/** Interval of heartbeats, which keep readers and proxies from closing a silent connection. */
+/** Interval of heartbeats in milliseconds. They keep readers and proxies from closing a silent connection. */
 const heartbeatMs = 15_000;
 
-/** A reader is cut off if it stays behind for longer, or if more bytes wait for it. */
+/** A reader is cut off if it stays behind for longer than this time in milliseconds, or if more than this number of bytes waits for it. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 
@@ -20,7 +20,7 @@ interface Reader {
 /** One Server-Sent Event (WHATWG HTML, 9.2). */
 interface SentEvent {
   event?: string;
-  /** Sent as `Last-Event-ID` after a reconnection. It must not contain line breaks. */
+  /** The browser sends this as `Last-Event-ID` when it reconnects. It must not contain line breaks. */
   id?: string;
   data: unknown;
 }
@@ -30,7 +30,10 @@ export function eventText({ event, id, data }: SentEvent): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A stream of Server-Sent Events to one reader. A reader with too many unread bytes is cut off, so senders check the result of `send`. */
+/**
+ * A stream of Server-Sent Events to one reader. A slow reader with too many unread bytes is cut off, so senders must check the result of
+ * `send`, and wait.
+ */
 export class EventStream {
   /** Aborted when the reader has disconnected or lost access. */
   readonly signal: AbortSignal;
@@ -59,12 +62,12 @@ export class EventStream {
     return this.#behindSinceMs !== undefined;
   }
 
-  /** @returns false if the reader does not keep up; then wait for `caughtUp` */
+  /** @returns whether the reader keeps up; if it does not, wait for `caughtUp` */
   send(event: SentEvent): boolean {
     return this.write(eventText(event));
   }
 
-  /** Sends events in the form of `eventText`. @returns the same as `send` */
+  /** Sends events in the form that `eventText` returns. @returns the same as `send` */
   write(text: string | Buffer): boolean {
     const { outgoing } = this.reader;
     if (this.signal.aborted) return false;
@@ -101,7 +104,7 @@ export class EventStream {
 }
 
 interface Listening {
-  /** Records that the session still listens, so that it does not expire. @returns whether the session is valid */
+  /** Records that a page of this session still listens, so that the session does not expire. @returns whether the session is valid */
   onBeat: (session: AdministratorSession) => boolean;
   /** Returns whether the administrator is unchanged since the login. */
   isInForce: (administrator: Administrator) => boolean;
@@ -122,9 +125,14 @@ export class EventStreams {
     this.#listening = listening;
   }
 
-  /** Begins to answer with events. @returns a closed stream if the reader has already disconnected */
+  /**
+   * Begins to answer with events.
+   *
+   * @param headers the headers that every reply has
+   * @returns a closed stream if the reader has already disconnected
+   */
   open(reader: Reader, headers: Record<string, string>): EventStream {
-    // Otherwise, proxies such as nginx buffer the events.
+    // Without the last header, proxies such as nginx would buffer the events.
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     const stream = new EventStream(reader, this.#clock, head);
     this.#open.add(stream);
@@ -135,7 +143,7 @@ export class EventStreams {
   }
 
   /**
-   * Ends a download when a stream would end: with the session, or when the administrator is changed or removed.
+   * Lets a download end when a stream would: when the session of its reader ends, or its administrator is changed or removed.
    *
    * @param gone aborted when the download has ended
    */
@@ -155,8 +163,8 @@ export class EventStreams {
   }
 
   /**
-   * Returns whether the reader has disconnected or lost access. If this happens while the request is checked, nothing else would end its
-   * reply.
+   * Returns whether the reader has disconnected, been logged out or lost access. This can happen while the request is checked. At that
+   * time, the reply is not yet in the lists of this object, so nothing else would end it.
    */
   #isOver({ outgoing, administrator, session }: Reader): boolean {
     return outgoing.destroyed || !this.#listening.isInForce(administrator) || (!!session && !this.#listening.onBeat(session));

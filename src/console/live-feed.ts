@@ -4,11 +4,11 @@ import type { Log } from '../lib/log.ts';
 import type { Levels, Overview, Sample } from './api/schemas/overview.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 
-/** The samples of one hour are kept. */
+/** Interval of samples in seconds, and number of samples that are kept. The kept samples cover one hour. */
 export const sampleIntervalS = 10;
 const maxSamples = 360;
 
-/** Interval at which readers of the overview get its changes. */
+/** Interval, in milliseconds, at which readers of the overview get its changes. */
 const tellEveryMs = 2000;
 
 interface Dependencies {
@@ -16,7 +16,7 @@ interface Dependencies {
   log: Log;
 }
 
-/** Figures of the last hour, summed over all processes. */
+/** Figures of the last hour for the charts, summed over all processes: one sample every ten seconds. */
 export class Samples {
   readonly #figures: () => Promise<Counts & Levels>;
   readonly #dependencies: Dependencies;
@@ -58,7 +58,7 @@ export class Samples {
     try {
       const { sessions, connections, memory_bytes, waiting_events, ...counts } = await this.#figures();
       const time = new Date(clock.nowMs()).toISOString();
-      // A sample has the increase of each count, so the first counts make none.
+      // A sample contains the increase of each count, so the first counts make no sample.
       if (this.#before) this.#add({ time, sessions, connections, memory_bytes, waiting_events, ...difference(counts, this.#before) });
       this.#before = counts;
     } catch (error) {
@@ -75,14 +75,14 @@ export class Samples {
   }
 }
 
-// Counts decrease when a service is removed.
+// When a service is removed, counts decrease. In that case the difference is 0.
 function difference(now: Counts, before: Counts): Counts {
   return Object.fromEntries(
     Object.entries(now).map(([name, count]) => [name, Math.max(count - before[name as keyof Counts], 0)]),
   ) as Counts;
 }
 
-/** Sends the overview and its changes to all readers. It is queried once for all, and only while there are readers. */
+/** Sends the overview and its changes to all readers. The overview is queried once for all of them, and only while there are readers. */
 export class LiveFeed {
   readonly #overview: () => Promise<Overview>;
   readonly #samples: Samples;
@@ -91,7 +91,7 @@ export class LiveFeed {
   #timer: Timer | undefined;
   #stopSamples: (() => void) | undefined;
   #isAsking = false;
-  /** The last overview as text; empty at first. */
+  /** The last overview as text, the same for all readers; empty at first. */
   #latest = '';
 
   constructor(overview: () => Promise<Overview>, samples: Samples, dependencies: Dependencies) {
@@ -130,7 +130,7 @@ export class LiveFeed {
     }
     const text = this.#latest;
     for (const [stream, told] of this.#told) {
-      // A slow reader gets only the current state.
+      // When a slow reader has caught up, it gets only the current state, not the states in between.
       if (told === text || stream.isBehind) continue;
       this.#told.set(stream, text);
       stream.write(text);

@@ -7,13 +7,14 @@ import { GatheredBytes } from '../lib/gathered-bytes.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import type { ConsoleContext } from './environment.ts';
 
-/** Far more than the longest member, a client certificate. */
+/** Maximum size, in bytes, of a body that a schema describes. The longest member, a client certificate, is far smaller. */
 const questionLimitBytes = 64 * 1024;
 
 /**
  * Reads a body that a schema describes.
  *
- * @throws the errors of `readJsonObject`; ServiceError `bad-request`, which names the wrong member but not its value, which can be a secret
+ * @throws the errors of `readJsonObject`; ServiceError `bad-request`, which names the wrong member but not its value, because that can be a
+ * secret
  */
 export async function readRequest<T>(c: ConsoleContext, schema: z.ZodType<T>): Promise<T> {
   const { data, error } = schema.safeParse(await readJsonObject(c, questionLimitBytes));
@@ -32,7 +33,8 @@ const bodyLimitBytes = 1024 * 1024;
  * @throws ServiceError `media-type-unsupported`, `bad-request` if it is not a JSON object, `too-large`, `client-gone`
  */
 export async function readJsonObject({ env: { incoming } }: ConsoleContext, limitBytes = bodyLimitBytes): Promise<Record<string, unknown>> {
-  // Forms of other origins can send other types without a preflight request (Fetch, CORS-safelisted request-header).
+  // Forms of other origins can send other types without a preflight request (Fetch, CORS-safelisted request-header), so only JSON is
+  // accepted.
   if (!/^application\/json(?:\s*;|$)/i.test(incoming.headers['content-type'] ?? ''))
     throw new ServiceError('media-type-unsupported', 'The body must be application/json.');
   const bytes = await readBody(incoming, limitBytes);
@@ -40,7 +42,7 @@ export async function readJsonObject({ env: { incoming } }: ConsoleContext, limi
   try {
     value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // The cause is omitted: it quotes the text, which can contain a password.
+    // The cause is omitted, because its message quotes the text, which can contain a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
   if (!isObject(value)) throw new ServiceError('bad-request', 'The request body must be a JSON object.');

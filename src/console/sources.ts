@@ -14,7 +14,7 @@ import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
 
-/** All data and actions of a console, implemented in `server/`. All figures are for the whole installation. */
+/** All data and actions of a console. They are implemented in `server/`. All figures are for the whole installation. */
 export interface ConsoleSources {
   /** The journal of all nodes. */
   journal(): EventLog;
@@ -22,7 +22,7 @@ export interface ConsoleSources {
   figures(): Promise<Counts & Levels>;
   readonly deliveries: DeliverySources;
   readonly accounts: AccountSource;
-  /** Items that can be listed and removed: sessions, locks, bans, uploads, trash and held uploads. */
+  /** Sessions, locks, bans, uploads, trash and held uploads: their items can be listed and removed. */
   readonly collections: Collections;
   expectations(): Pick<ExpectationWatch, 'list' | 'history' | 'between' | 'excuse' | 'expectAgain' | 'requireKnown'>;
   readonly grants: {
@@ -66,8 +66,8 @@ export interface ReplaySource {
    *
    * @param by name of the administrator
    * @returns its ID
-   * @throws ServiceError `too-many-requests` if too many replays are waiting; `bad-request` for an unknown handler, `unavailable` for one
-   *   that cannot be created
+   * @throws ServiceError `too-many-requests` if too many replays are waiting; `bad-request` for a handler that is not configured,
+   * `unavailable` for a handler that cannot be created
    */
   start(request: ReplayRequest, by: string): Promise<string>;
   /** Returns the replays, newest first. */
@@ -81,7 +81,7 @@ export interface ReplaySource {
 }
 
 export interface ConfigurationSource {
-  /** undefined if svc runs without a file. Then, `checked` returns undefined, too. */
+  /** Path of the file; undefined if svc runs without a file. In that case, `checked` returns undefined, too. */
   path(): string | undefined;
   running(): LoadedConfig;
   /** Checks the file on disk. @throws ServiceError `bad-request` if it cannot be read */

@@ -9,7 +9,7 @@ export interface Selection {
   account?: string | undefined;
   /** An address or a CIDR range. */
   address?: string | undefined;
-  /** Confirms that all items are meant; required for a removal without other members. */
+  /** Confirms that all items are meant. A removal requires `all` if no other member is given. */
   all?: boolean | undefined;
 }
 

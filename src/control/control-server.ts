@@ -37,7 +37,7 @@ const maxConnections = 32;
 /** Time within which a client must send its request, in milliseconds. */
 const requestWithinMs = 5000;
 
-/** A client that reads nothing for this time is disconnected. */
+/** Time in milliseconds after which a client is disconnected if it reads nothing. */
 const stallWithinMs = 30_000;
 
 /**

@@ -6,10 +6,10 @@ import { ServiceError } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
-/** Long, because ending sessions waits for all nodes, and a node can hang. */
+/** Maximum time to wait for the service, in milliseconds. It is long, because ending sessions waits for all nodes, and a node can hang. */
 const answerWithinMs = 60_000;
 
-/** Keeps the request line short. */
+/** Maximum number of IDs in one request, so that the request line stays short. */
 const maxIdsOfRequest = 200;
 
 /**
@@ -101,7 +101,7 @@ async function send(
     const outgoing = request({ socketPath, method, path, headers: { host: 'control' }, timeout: answerWithinMs }, resolve);
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
     outgoing.on('error', reject);
-    // Node.js silently drops a reply with status 101.
+    // Node.js silently drops a reply with status 101, so that only `close` is emitted.
     outgoing.on('close', () => reject(new Error('the connection ended without a reply')));
     outgoing.end(body);
   });
@@ -111,7 +111,7 @@ async function send(
 /** Name of the control socket in the data folder. */
 const socketName = 'control.sock';
 
-/** The limit for the path of a Unix socket on all systems: macOS allows 103 bytes, Linux 107 (unix(7), `sun_path`). */
+/** The length, in bytes, that all systems support for the path of a Unix socket. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
 const longestPathBytes = 103;
 
 /** A path of the control socket that is short enough for bind(2) and connect(2). */

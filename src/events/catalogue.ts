@@ -24,14 +24,14 @@ export type EventGroup = (typeof eventGroups)[number];
 /** One kind of event. Code, filters and documentation all read this table. */
 export interface EventDefinition {
   id: number;
-  /** Text about the event for people, and default message. `{member}` is replaced by that member of `data`. */
+  /** Text about the event for people. It is also the default message. `{member}` is replaced by that member of the event's data. */
   meaning: string;
   /** The parts of `meaning`. Every second part is the name of a member of `data`. */
   texts: readonly string[];
   groups: readonly EventGroup[];
-  /** Members of `data` besides `pathMembers`. */
+  /** Members of `data` that the event can have, in addition to `pathMembers`. */
   data: readonly string[];
-  /** Whether `data` has the members of `pathMembers`. */
+  /** Whether `data` has the path members of file events (`path`, `real_path`, `file_name`, …). */
   isAboutPath: boolean;
 }
 
@@ -79,7 +79,10 @@ function expected(id: number, meaning: string, outcome: EventGroup, data: readon
   return event(id, meaning, ['expectation', outcome], ['expectation', 'opens', 'grace_ends', 'state', 'files', ...data]);
 }
 
-/** Defines an event about a token or shared link. Its data contain the ID and the path to which it gives access. */
+/**
+ * Defines an event about a token or shared link. Its data contain the ID (`token` or `link`) and the path to which it gives access
+ * (`path`).
+ */
 function grantEvent(id: number, meaning: string, outcome: EventGroup, data: readonly string[] = []): EventDefinition {
   return event(id, meaning, ['authentication', 'http', outcome], ['token', 'link', 'path', 'administrator', ...data]);
 }
@@ -364,7 +367,7 @@ export const eventCatalogue: readonly EventDefinition[] = Object.values(definiti
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));
 
-/** Returns the definition of an event. @throws Error for an ID that is not in the catalogue */
+/** Returns the definition of an event. @throws Error for an ID that is not in the catalogue, which only a bug in the service can cause */
 export function eventDefinition(id: number): EventDefinition {
   const definition = byId.get(id);
   if (!definition) throw new Error(`Event ${id} is not in the catalogue.`);
@@ -375,7 +378,7 @@ export function isEventId(id: number): boolean {
   return byId.has(id);
 }
 
-/** Formats the message of an event: its meaning with members of `data`. */
+/** Formats the message of an event, which is its meaning with members of `data` inserted. */
 export function formatMessage(id: number, data: Readonly<Record<string, unknown>>): string {
   const { texts } = eventDefinition(id);
   let message = '';

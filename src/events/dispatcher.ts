@@ -8,7 +8,7 @@ import type { LogPosition } from './journal/position.ts';
 export interface BackendDelivery {
   outcome: 'delivered' | 'failed' | 'discarded' | 'unavailable';
   status?: number;
-  /** Headers of the reply, with names in the server's case. */
+  /** Headers of the reply. The case of their names is as the server sent it. */
   headers?: [string, string][];
 }
 
@@ -16,7 +16,7 @@ export interface BackendDelivery {
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
   deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;
-  /** Reports that an event could not be written durably, so it is not delivered. */
+  /** Reports that this event will not be delivered, because it could not be written durably. */
   abandon(event: ServiceEvent): void;
 }
 
@@ -31,7 +31,7 @@ export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }
 
-/** Creates the events of one server, and writes them to the journal before their delivery. */
+/** Creates the events of one server, and writes them to the journal before they are delivered. */
 export class JournalledDispatcher {
   readonly #sink: EventSink;
   readonly #server: EventServer;
@@ -45,7 +45,7 @@ export class JournalledDispatcher {
     this.#clock = clock;
   }
 
-  /** Sets an observer for statistics. It must not throw. */
+  /** Sets an observer that is called for every event, to update statistics. It must not throw. */
   observe(onEvent: (event: ServiceEvent) => void): void {
     this.#onEvent = onEvent;
   }
@@ -66,12 +66,12 @@ export class JournalledDispatcher {
     this.#sink.appendGrouped(event, { group: draft.context.group, takenBy: undefined }, dataJson);
   }
 
-  /** Resolves when all events so far are in the journal. Returns undefined if none is waiting. Never rejects. */
+  /** Resolves when all events so far are in the journal. Returns undefined if no event is waiting. Never rejects. */
   grouped(): Promise<void> | undefined {
     return this.#sink.grouped();
   }
 
-  /** Like `emit`, but resolves when the event is on disk. @throws ServiceError `storage-full` or `internal` */
+  /** Like `emit`, but the event is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
     recordChange(draft.context.request);
     const { event, dataJson } = this.#create(draft);
@@ -89,12 +89,17 @@ export class JournalledDispatcher {
     await this.#sink.untilShared();
   }
 
-  /** Must be called before a change is made. @throws ServiceError `storage-full` or `internal` if the journal cannot record the change */
+  /**
+   * Must be called before a change is made. @throws ServiceError `storage-full` or `internal` if the journal could not record the change.
+   * In that case, the caller must not make the change
+   */
   assertWritable(): void {
     this.#sink.assertWritable();
   }
 
-  /** Like `emitDurable`, then waits for the delivery by one handler. Other handlers deliver the event in the background. */
+  /**
+   * Like `emitDurable`, then waits for the outcome of the delivery by one handler. The other handlers deliver the event in the background.
+   */
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     recordChange(draft.context.request);
     const { event, dataJson } = this.#create(draft);

@@ -4,18 +4,18 @@ import { eventIds } from './event-ids.ts';
 import type { NewestFirstJournal } from './journal/event-log.ts';
 import { newestEvents } from './journal/search/search.ts';
 
-/** Maximum number of bytes of the journal that are read. */
+/** Maximum number of bytes of the journal that are read. Blocks that cannot contain a wanted event are skipped and do not count. */
 const maxBytes = 256 * 1024 * 1024;
 
 /** Limits concurrent searches, because anybody with a shared link can start one. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 4, maxWaiting: 100 });
 
-/** Selects files that were uploaded through a shared link, for its receipt. */
+/** Selects files that were uploaded through a shared link. The page of the link shows a receipt for them. */
 export interface DroppedSelection {
   link: string;
   /** UUIDs of the events `fileUploaded`. */
   uuids: readonly string[];
-  /** Earliest time of the events, Unix time in milliseconds. */
+  /** Earliest possible time of the events, Unix time in milliseconds. */
   sinceMs: number;
 }
 

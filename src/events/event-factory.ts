@@ -22,12 +22,12 @@ export function peerAt(rawAddress: string, port: number): EventPeer {
   return { address, port, protocol: 'TCP', family: addressFamily(address) };
 }
 
-/** Returns the account in events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */
+/** Returns the account that is named in events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */
 export function peerAccount(peer: EventPeer): EventAccount {
   return { uuid: peerUuid, name: 'Unknown', peer };
 }
 
-/** Whether an account is one of the two special accounts. They belong to no group. */
+/** Whether an account is one of the two special accounts above. They belong to no group. */
 export function isSpecialAccount(uuid: string | undefined): boolean {
   return uuid === processUuid || uuid === peerUuid;
 }
@@ -35,7 +35,8 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  // The data of an event about a token or shared link already name it.
+  // If the event is about a token or shared link, its data already names this token or link. Otherwise the token or link of the client is
+  // added.
   if (token !== undefined) members.token ??= token;
   if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;
@@ -43,7 +44,7 @@ function definedData({ data, context: { token, link, request } }: EventDraft): R
   return members;
 }
 
-/** `dataJson` is the JSON of `data`. It is set only if the draft has `shared` members, whose JSON is reused. */
+/** An event. `dataJson` is the JSON of its `data`. It is set only if the draft has `shared` members, whose JSON is reused. */
 export interface MadeEvent {
   event: ServiceEvent;
   dataJson: string | undefined;
@@ -75,7 +76,7 @@ function eventWith(data: Record<string, unknown>, draft: EventDraft, server: Eve
   };
 }
 
-/** The JSON of objects that many events share. */
+/** The JSON of objects that many events share: the server, components, and accounts of connections. */
 const sharedJson = new WeakMap<object, string>();
 
 function stringifyShared(part: object): string {
@@ -87,7 +88,8 @@ function stringifyShared(part: object): string {
 }
 
 /**
- * Returns the JSON of an event. It has the bytes of `JSON.stringify`, but takes half the time: shared objects are serialised only once.
+ * Returns the JSON of an event. It has the same bytes as the result of `JSON.stringify`, but takes half the time, because objects that
+ * events share are serialised only once.
  *
  * @param event its `account`, `component` and `server` must not change afterwards
  * @param dataJson the JSON of its `data`, if the caller has it

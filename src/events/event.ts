@@ -1,4 +1,6 @@
-/** Members of `data` that several events share. They come first in `data`, and their JSON is created only once. */
+/**
+ * Members of `data` that several events share, such as the paths of a file. They come first in `data`, and their JSON is created only once.
+ */
 export class SharedMembers {
   readonly members: Readonly<Record<string, unknown>>;
   #json: string | undefined;
@@ -8,7 +10,7 @@ export class SharedMembers {
     this.members = members;
   }
 
-  /** Returns the JSON of an object with these members, followed by `others`. No name may be in both. */
+  /** Returns the JSON of an object with these members, followed by `others`, as `JSON.stringify` writes it. No name may be in both. */
   jsonWith(others: Readonly<Record<string, unknown>>): string {
     this.#json ??= JSON.stringify(this.members).slice(0, -1);
     const json = JSON.stringify(others);
@@ -31,13 +33,13 @@ export interface EventAccount {
   uuid: string;
   name: string;
   email?: string;
-  /** Pairs of name and e-mail address. The name may be empty. */
+  /** Pairs of name and e-mail address. The name is empty if none is given. */
   emails?: [string, string][];
   token?: string;
   peer: EventPeer;
 }
 
-/** The part of the service that emits an event (docs/spec/events.md#event-object). */
+/** The part of the service that emitted an event (docs/spec/events.md#event-object). */
 export interface EventComponent {
   uuid: string;
   type: string;
@@ -62,15 +64,17 @@ export interface ServiceEvent {
 export interface RequestTrace {
   /** The `X-Request-Id` of the client or its proxy if it is well-formed; otherwise a generated ID. */
   readonly id: string;
-  /** The client's valid `traceparent` (W3C Trace Context). */
+  /** The client's `traceparent` (W3C Trace Context), if it sent a valid one. */
   readonly traceparent?: string;
 }
 
-/** The account, component and request of an event. All events of a request have the same context. */
+/** The account that an event is about, and the component that emits the event. All events of a request have the same context. */
 export interface EventContext {
   account: EventAccount;
   component: EventComponent;
-  /** The group of the account, for `user_groups` filters. It is not part of the event object. */
+  /**
+   * The group of the account, for `user_groups` filters of handlers. It is not part of the event object (docs/spec/events.md#event-object).
+   */
   group?: string;
   /** ID of the token that the client used. It becomes `data.token`. */
   token?: string | undefined;
@@ -89,6 +93,6 @@ export interface EventDraft {
   data?: Record<string, unknown>;
   /** Replaces the catalogue's message. */
   message?: string;
-  /** UUID of the event, if it must be known in advance. */
+  /** UUID of the event, if it has to be known before the event is emitted. */
   uuid?: string;
 }

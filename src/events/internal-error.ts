@@ -31,7 +31,7 @@ export function reportInternalError(
 }
 
 /**
- * Logs that a change took effect but may not survive a power cut, and emits event `internalError`. Never throws.
+ * Logs that a change took effect but may not survive a power cut, and emits event `internalError` with the fault. Never throws.
  *
  * @param data further members of the event's data
  * @returns the error for the client

@@ -5,16 +5,16 @@ import { newestEvents } from './journal/search/search.ts';
 
 export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted' | 'restored';
 
-/** A change of an account's files. */
+/** A change of an account's files, read from the journal. */
 export interface RecentChange {
   kind: ChangeKind;
-  /** Virtual path; for `moved` and `copied`, that of the source. */
+  /** Virtual path of the file or folder; for `moved` and `copied`, the path of the source. */
   path: string;
-  /** Virtual path; only for `moved` and `copied`. */
+  /** Virtual path of the target; only for `moved` and `copied`. */
   destination: string | undefined;
   /** Undefined if the event does not distinguish files from folders. */
   isFolder: boolean | undefined;
-  /** Virtual path before the deletion; only for `restored`. */
+  /** Virtual path that the item had before it was deleted; only for `restored`. */
   deletedFrom?: string | undefined;
   /** Unix time in milliseconds. */
   atMs: number;
@@ -22,10 +22,10 @@ export interface RecentChange {
 
 const maxChanges = 100;
 
-/** Maximum number of bytes that are read. It is low, because a page waits for the result. */
+/** Maximum number of bytes of the journal that are read. It is low, because a page waits for the result. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** By the ID of their event. */
+/** The kinds of changes, by the ID of their event. */
 const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
   [String(eventIds.fileUploaded), { kind: 'uploaded', isFolder: false }],
   [String(eventIds.sftpFileUploaded), { kind: 'uploaded', isFolder: false }],
@@ -43,8 +43,8 @@ const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
 ]);
 
 /**
- * Finds the recent changes of an account's files, newest first. Each path is returned once for each kind of change. Deletion and
- * restoration count as one kind.
+ * Finds the recent changes of an account's files, newest first. If a path has several changes of the same kind, only the newest is
+ * returned. Deletion and restoration count as one kind, so that a restored item is not listed as deleted.
  *
  * @throws ServiceError `unavailable` if the journal cannot be read
  */
@@ -66,20 +66,22 @@ export async function recentChanges(journal: NewestFirstJournal, accountUuid: st
 export interface ChangeGroup {
   changes: RecentChange[];
   kind: ChangeKind;
-  /** Virtual path of the new folder that contains all other changes. */
+  /** Virtual path of the new folder that contains all other changes, if there is one. */
   root?: string | undefined;
 }
 
-/** Minimum number of changes in a group, and its maximum duration in milliseconds. */
+/** Minimum number of changes in a group, and the time in milliseconds that a group covers. */
 const leastGrouped = 3;
 const groupMs = 3_600_000;
 
-/** Kinds of changes that fill a new folder, for example when a folder is copied. */
+/** Kinds of changes that fill a new folder. For example, the copy of a folder is reported as new folders and copied files. */
 const filling: readonly ChangeKind[] = ['created', 'copied', 'uploaded'];
 
 /**
- * Groups consecutive changes within an hour: changes of one kind in one folder, and a new folder with its new content. Other changes are
- * groups of one.
+ * Groups consecutive changes: those of one kind in one folder within the same hour, and a new folder with what was created, copied or
+ * uploaded into it within an hour. Changes that are too few for a group are returned as groups of one.
+ *
+ * @param newestFirst changes as `recentChanges` returns them
  */
 export function groupChanges(newestFirst: readonly RecentChange[]): ChangeGroup[] {
   const groups: (ChangeGroup & { startMs: number; key: string | undefined })[] = [];

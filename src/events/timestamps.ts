@@ -9,7 +9,9 @@ function cwa14051(at: Date): string {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
 }
 
-/** Returns the timestamps of an event: Unix time with six decimals, and local time. @param nowMs Unix time in milliseconds */
+/**
+ * Returns the two timestamps in the JSON of an event: Unix time with six decimals, and local time. @param nowMs Unix time in milliseconds
+ */
 export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: string } {
   const second = Math.floor(nowMs / 1000);
   if (second !== lastSecond) {
@@ -20,10 +22,10 @@ export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: s
 }
 
 /**
- * Returns all forms of a timestamp (docs/spec/events.md#timestamps). `iso_8601_local`, `cwa_14051` and the single parts are local time;
- * other forms are UTC.
+ * Returns all forms of an event's timestamp (docs/spec/events.md#timestamps). `iso_8601_local`, `cwa_14051` and the single parts are local
+ * time. The other `iso_8601*` are UTC.
  *
- * @param timestamp Unix time with decimals, as in an event
+ * @param timestamp Unix time with decimals, in the form of an event's `timestamp.timestamp`
  */
 export function allTimestamps(timestamp: string) {
   const [second = '0', fraction = ''] = timestamp.split('.');

@@ -2,7 +2,7 @@ import { eventCatalogue, pathMembers } from './catalogue.ts';
 import type { ServiceEvent } from './event.ts';
 import { allTimestamps } from './timestamps.ts';
 
-/** The variables for single members of an event (docs/spec/events.md#variables), by lower-case name. */
+/** The variables that are single members of an event (docs/spec/events.md#variables), by lower-case name. */
 const members: Record<string, (event: ServiceEvent) => string | undefined> = {
   id: (event) => event.id,
   uuid: (event) => event.uuid,
@@ -26,9 +26,9 @@ const timestampNames = new Set(Object.keys(allTimestamps('0')));
 const dataNames = new Set([...pathMembers, ...eventCatalogue.flatMap(({ data }) => data)]);
 
 /**
- * Returns the value of a template variable.
+ * Returns the value of a template variable for an event.
  *
- * @param name name in upper or lower case. In `data.<path>`, each part is the name of a member or a list index
+ * @param name name without braces, in upper or lower case. In `data.<path>`, each part of the path is the name of a member or a list index
  * @returns undefined if the event has no such value
  */
 export function eventVariable(event: ServiceEvent, name: string): string | undefined {
@@ -49,7 +49,7 @@ export function isKnownVariable(name: string): boolean {
   return root === 'data' && dataNames.has(first);
 }
 
-// `cwa_14051` is the local time of the server that wrote the event.
+// `cwa_14051` is read from the event, because it is the local time of the server that wrote the event.
 function formatTimestamp(event: ServiceEvent, name: string): string | undefined {
   if (!timestampNames.has(name)) return undefined;
   if (name === 'timestamp' || name === 'cwa_14051') return event.timestamp[name];
@@ -57,7 +57,7 @@ function formatTimestamp(event: ServiceEvent, name: string): string | undefined 
   return forms[name];
 }
 
-// A key may contain dots, such as `project.id` in `data.metadata.project.id`, so the longest matching key is tried first.
+// A key may contain dots, such as `project.id` in `data.metadata.project.id`. The longest matching key is therefore tried first.
 function findValue(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {

@@ -63,7 +63,7 @@ export async function readExpectations(
   }
 }
 
-/** Other requests run in between, because a period may have an occurrence for each minute of a month. */
+/** Creates the occurrences of a period. Other requests run in between, because there may be an occurrence for each minute of a month. */
 async function advanceAll(expectations: readonly Expectation[], fromMs: number, untilMs: number): Promise<void> {
   let startedMs = performance.now();
   for (const expectation of expectations) {
@@ -76,7 +76,7 @@ async function advanceAll(expectations: readonly Expectation[], fromMs: number, 
   }
 }
 
-/** An event about the state of an occurrence, or about files that are expected again. */
+/** An event that reported the state of an occurrence, or reported that the files of the occurrence are expected again. */
 export interface StateEvent {
   expectation: string;
   dueMs: number;
@@ -84,7 +84,7 @@ export interface StateEvent {
 }
 
 /**
- * Passes an event to expectations.
+ * Passes an event to expectations if it reports a file, an excuse, or that files are expected again.
  *
  * @param onState called for an event that reported a state, or that files are expected again
  */

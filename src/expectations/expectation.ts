@@ -21,10 +21,13 @@ export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, numb
 
 const dayMs = 86_400_000;
 
-/** Maximum delay of a file with the date in its path, and of the new end of a grace period. */
+/**
+ * Maximum delay of a file whose path contains the date. If files are expected again, also the maximum time until the new end of the grace
+ * period.
+ */
 export const latestMs = 31 * dayMs;
 
-/** Occurrences before the earliest due time to which a late file may belong. */
+/** Number of occurrences before the earliest due time that are considered, too, because a late file may belong to one of them. */
 const earlierKnown = 2;
 
 interface Arrival {
@@ -62,8 +65,8 @@ export function dueTimesOf(options: ExpectationOptions): DueTimes {
 const maxConsidered = 500;
 
 /**
- * Returns the time from which occurrences are needed to judge the newest one. Those with overlapping windows are needed, because they share
- * files.
+ * Returns the time from which occurrences are needed to judge the newest occurrence. Earlier occurrences are needed if their windows
+ * overlap with the newest window, because files that arrive in that window can belong to them.
  *
  * @param earliestMs minimum of the result
  */
@@ -84,11 +87,11 @@ export class Expectation {
   readonly #dueTimes: DueTimes;
   readonly #metadata: ((event: ServiceEvent) => boolean)[];
   #fromMs: number;
-  /** The path of the last created occurrence. */
+  /** The path of the last occurrence that was created. */
   #path: { text: string; expression: Expression } | undefined;
   /** The last answer of `dueAfter`. */
   #next: { afterMs: number; dueMs: number | undefined } | undefined;
-  /** Occurrences whose files are expected again, by due time. */
+  /** The occurrences whose files are expected again, in the order of their due times. */
   #reopened: readonly Occurrence[] = [];
 
   /**
@@ -115,7 +118,10 @@ export class Expectation {
     return this.options.name || this.uuid;
   }
 
-  /** The first due time after a given time, within ten years. The last answer is kept, because each due time is needed twice. */
+  /**
+   * The first due time after a given time; undefined if there is none within ten years. The last answer is kept, because each due time is
+   * needed twice: as the end of a window, and for the next occurrence.
+   */
   dueAfter(timeMs: number): number | undefined {
     if (this.#next?.afterMs !== timeMs) this.#next = { afterMs: timeMs, dueMs: this.#dueTimes.after(timeMs) };
     return this.#next.dueMs;
@@ -157,7 +163,7 @@ export class Expectation {
     this.advance(dueMs);
     let occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
     if (!occurrence) {
-      // A due time that is no longer in the schedule is ignored.
+      // An occurrence that is earlier than the known ones is created. A due time that is no longer in the schedule is ignored.
       const isEarlier = this.occurrences.every((one) => one.dueMs > dueMs);
       if (!isEarlier || this.#dueTimes.after(dueMs - 1) !== dueMs) return;
       occurrence = this.#occurrence(dueMs, undefined);
@@ -206,8 +212,8 @@ export class Expectation {
     this.advance(timeMs);
     const open = this.#openAt(timeMs).filter((one) => one.path.matches(path));
     const isSurplus = (one: Occurrence) => timeMs <= one.graceEndsMs && !this.isReopened(one);
-    // A file counts for an occurrence in time before it counts as late for an earlier one. Otherwise every file after a missing one would
-    // be late.
+    // With `opens`, a file counts first for an occurrence that can still take it in time, and only then as the late file of an earlier one.
+    // If the file counted first for the earlier occurrence, every file after a missing one would count as late.
     const inTime = this.options.opens === undefined ? [] : open.filter(({ graceEndsMs }) => timeMs <= graceEndsMs);
     const isTaker = (one: Occurrence) => this.#takes(one, timeMs);
     const taker = inTime.find(isTaker) ?? open.find(isTaker) ?? open.find(isSurplus);
@@ -217,7 +223,10 @@ export class Expectation {
     return taker;
   }
 
-  /** The occurrences that may take a file at a given time. They are sorted by both ends of their windows, so a binary search works. */
+  /**
+   * The occurrences for which a file that arrives at a given time may count: those whose windows contain this time, and those whose files
+   * are expected again. A binary search works, because occurrences are sorted by both ends of their windows.
+   */
   #openAt(timeMs: number): Occurrence[] {
     let low = 0;
     for (let high = this.occurrences.length; low < high; ) {
@@ -230,7 +239,8 @@ export class Expectation {
     return open;
   }
 
-  // After its grace period, or if reopened, an occurrence takes only missing files. Others are early files of the next one.
+  // After its grace period, or if its files are expected again, an occurrence takes only files that are still missing. A further file
+  // counts as an early file of the next occurrence.
   #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
     return fitting(one).length < (timeMs <= one.graceEndsMs && !this.isReopened(one) ? maximum : minimum);

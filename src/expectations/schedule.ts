@@ -4,7 +4,7 @@ import { findInstant, wallClock } from '../lib/time-zones.ts';
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** Days to search back for a due time. The last number exceeds four years, for the 29th of February. */
+/** Numbers of days to search back for a due time. The last is more than four years, because a schedule can be for the 29th of February. */
 const searchedDays = [1 / 24, 2, 8, 32, 367, 1500];
 
 /** The times at which a file is due: a cron expression, or a period with a time of day, in a time zone. */
@@ -48,7 +48,8 @@ export class DueTimes {
   /** The first due time after a given time; undefined if there is none within ten years. */
   after(timeMs: number): number | undefined {
     const { timeZone, holidays } = this.#schedule;
-    // For this wall time and earlier ones, `findInstant` returns no later instant than `timeMs`.
+    // The search can begin at the wall time of `timeMs`: for this wall time and all earlier ones, `findInstant` returns no instant after
+    // `timeMs`. So no due time after `timeMs` is missed.
     let wall = wallClock(timeMs, timeZone);
     for (const lastMs = timeMs + 3660 * dayMs; ; ) {
       const next = this.#nextWall(wall);

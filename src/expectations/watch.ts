@@ -33,22 +33,23 @@ import {
 
 const dayMs = 86_400_000;
 
-/** Interval between reads of the journal, in milliseconds. */
+/** Interval at which new events are read from the journal. */
 const readEveryMs = 1000;
 
-/** Pause after an error, or before this process checks again whether it reports. */
+/** Pause after an error, and between two checks of whether this process is the one that reports. */
 const retryAfterMs = 5000;
 
 /** Occurrences that were due longer ago than this are not reported. */
 const oldestMs = 32 * dayMs;
 
-/** Time in milliseconds that a list looks back. */
+/** Time in milliseconds for which a list looks back to find the last occurrence. */
 const shownMs = 31 * dayMs;
 
-/** The shared state of processes with the same expectations. */
+/** The state that processes with the same expectations share. */
 export interface ExpectationStore {
   /**
-   * Records the start of the watch of each new expectation, and removes other records.
+   * Records the current time as the start of the watch of each given expectation that has no record. Removes the records of expectations
+   * that are not given.
    *
    * @returns the time since which each expectation is watched (Unix time in milliseconds)
    * @throws ServiceError `unavailable`
@@ -56,7 +57,7 @@ export interface ExpectationStore {
   since(uuids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>>;
   /** Returns the time since which each known expectation is watched. Changes nothing. @throws ServiceError `unavailable` */
   inForce(): Promise<ReadonlyMap<string, number>>;
-  /** Whether this process reports, for the next few seconds. @throws ServiceError `unavailable` */
+  /** Whether this process is the one that reports, at least for the next few seconds. @throws ServiceError `unavailable` */
   isTeller(): Promise<boolean>;
 }
 
@@ -79,7 +80,7 @@ interface Dependencies {
 
 type AllOptions = Readonly<Record<string, ExpectationOptions>>;
 
-/** Emits events about the outcomes of expectations, which are derived from the journal. */
+/** Emits events with the outcomes of the expectations of a configuration. All outcomes are derived from the journal. */
 export class ExpectationWatch {
   readonly #dependencies: Dependencies;
   #options: AllOptions = {};
@@ -106,7 +107,7 @@ export class ExpectationWatch {
     this.#watched = [];
   }
 
-  /** Statistics of the process that reports. */
+  /** Statistics of the process that reports. Other processes have none. */
   figures(): ExpectationFigures[] {
     const nowMs = this.#dependencies.clock.nowMs();
     return this.#watched.flatMap((expectation) => {
@@ -128,7 +129,7 @@ export class ExpectationWatch {
     return summarise(wanted, await this.#judgePeriod(wanted, sinceMs, nowMs));
   }
 
-  /** The expectations of an account or its group, with only its own files. @throws ServiceError `unavailable` */
+  /** The expectations for an account or its group. They show only the account's own files. @throws ServiceError `unavailable` */
   async ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<OwnExpectation[]> {
     const options = this.#options;
     const found = await this.list(
@@ -143,7 +144,8 @@ export class ExpectationWatch {
   }
 
   /**
-   * Returns the occurrences of the last `days` days and the next one, newest first, and statistics of arrivals.
+   * Returns the occurrences of one expectation in the last `days` days and the next one, newest first. Also returns statistics about when
+   * its files arrive.
    *
    * @throws ServiceError `not-found`, `unavailable`
    */
@@ -161,7 +163,7 @@ export class ExpectationWatch {
     };
   }
 
-  /** The occurrences of all expectations in a period, perhaps in the future. @throws ServiceError `unavailable` */
+  /** The occurrences in a period, of all expectations. The period may be in the future. @throws ServiceError `unavailable` */
   async between(sinceMs: number, untilMs: number): Promise<ToldOccurrence[]> {
     return (await this.#judgePeriod(this.#options, sinceMs, untilMs)).past;
   }
@@ -302,7 +304,7 @@ function isNews(before: number | undefined, next: number, hasTooMany: boolean): 
   return !isDecided || next !== stateIds.malformed || hasTooMany;
 }
 
-/** Names the account, so that handlers can filter by it. */
+/** The context of an expectation's events. It names the account, so that handlers can filter by it. */
 function eventContext({ account, group }: Pick<ExpectationOptions, 'account' | 'group'>, component: EventServer) {
   const named = account === undefined ? processAccount() : { ...processAccount(), name: account };
   return { account: named, component, ...(group !== undefined && { group }) };

@@ -37,8 +37,9 @@ import type { ResumableUpload } from './uploads/resumable-upload.ts';
 import type { UploadRecord } from './uploads/upload-store.ts';
 
 /**
- * The operations on an account's files, for every protocol. Permissions are checked before the disk is accessed, so that a refusal does not
- * reveal whether a path exists (docs/spec/authentication.md#permissions).
+ * The operations on an account's files, for every protocol. Each method checks the permission, opens and verifies the path, acts on the
+ * opened file or folder, and emits the event. Permissions are checked before the disk is accessed, so that a refusal does not reveal
+ * whether a path exists (docs/spec/authentication.md#permissions).
  *
  * If a method fails, it emits the event of the failure and throws a `ServiceError`.
  */
@@ -83,7 +84,7 @@ export class AccountFiles {
     return entry;
   }
 
-  /** The entry of the account's own upload that is held for review at this path. Call `inspect` first: it checks the rights. */
+  /** The entry of the account's own upload that is held for review at this path. Call `inspect` first, because it checks the rights. */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
@@ -94,7 +95,7 @@ export class AccountFiles {
   }
 
   /**
-   * Refuses a request whose outcome would reveal a path that is not visible to the account.
+   * Refuses a request if the path is not visible to the account, because the outcome of the request would reveal whether the path exists.
    *
    * @param failedId ID of the operation's failure event; undefined if the operation has none
    * @throws ServiceError `forbidden`
@@ -114,8 +115,8 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a file for reading. Emits `fileOpened` or `openFailed`, and at its end `fileDownloaded` or `downloadFailed` (after
-   * `clientWentAway` if the client went away).
+   * Opens a file for reading. Emits `fileOpened` or `openFailed`. At its end, the download emits `fileDownloaded` or `downloadFailed`. If
+   * the client went away, the download emits `clientWentAway` before `downloadFailed`.
    */
   openDownload(path: VirtualPath): OpenDownload {
     return this.#paths.orReport(eventIds.openFailed, path, () => {
@@ -124,7 +125,7 @@ export class AccountFiles {
     });
   }
 
-  /** Like `openDownload`, for content that is read immediately. A small file may come from memory. */
+  /** Like `openDownload`, for content that is read immediately. The content of a small file may come from memory. */
   download(path: VirtualPath): FileDownload {
     return this.#paths.orReport(eventIds.openFailed, path, () => {
       this.#paths.require(path, 'readFile');
@@ -188,7 +189,7 @@ export class AccountFiles {
     return () => transfers.leave(transfer);
   }
 
-  /** Whether the account has the rights for an operation on a path. */
+  /** Whether the account has the rights for an operation on a path. For callers that skip the operation if the rights are missing. */
   may(path: VirtualPath, operation: Operation): boolean {
     return this.#paths.may(path, operation);
   }
@@ -219,7 +220,10 @@ export class AccountFiles {
     await this.events.emitDurable(eventIds.folderCreated, path, {}, durability);
   }
 
-  /** Begins an upload. Emits `uploadStarted`; then `fileUploaded` on `commit`, or `uploadFailed` on `abort`. */
+  /**
+   * Begins an upload. Emits `uploadStarted` and, at the end, `fileUploaded` (if `commit` is called) or `uploadFailed` (if `abort` is
+   * called).
+   */
   openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     const open = async () => startUpload(this.#paths, path, await this.#writableFile(path), options);
     return this.#paths.orReportAsync(eventIds.uploadFailed, path, open, { metadata: options.metadata });
@@ -238,7 +242,8 @@ export class AccountFiles {
   }
 
   /**
-   * Gets an unfinished or recently ended upload of the account by its ID. Until this request releases it, other requests cannot use it.
+   * Gets an unfinished or recently ended upload of the account by its ID. Other requests cannot use the upload until this request releases
+   * it.
    * @param onWanted called when a newer request asks for the upload; without this function, the newer request waits
    * @throws ServiceError `not-found`; `unavailable` while the upload is being ended; `client-gone` if `onWanted` is given and a newer
    *   request asks for the upload while this request waits
@@ -248,7 +253,8 @@ export class AccountFiles {
   }
 
   /**
-   * Ends the requests that send content to an upload, but not requests that only query it. Then returns its record.
+   * Ends the requests that send content to an upload, but not requests that only query it. Then returns the record of the upload, which may
+   * be unfinished or recently ended.
    *
    * @throws as `resumable`
    */
@@ -273,8 +279,8 @@ export class AccountFiles {
    */
   openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {
-      // Without `create`, the outcome reveals whether the file exists. `exclusive` reveals it, too, but clients such as WinSCP need it to
-      // avoid overwriting files.
+      // Without `create`, the outcome reveals whether the file exists. The option `exclusive` reveals it, too, but is accepted, because
+      // clients such as WinSCP use `exclusive` to avoid overwriting files.
       if (!options.create) this.#paths.requireVisible(path);
       return RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     });
@@ -363,7 +369,7 @@ export class AccountFiles {
   }
 
   /**
-   * Free and used bytes (RFC 4331). With a quota, only the free part of the quota and the account's own files count.
+   * Free and used bytes (RFC 4331). If the account has a quota, it limits the free bytes, and only the account's own files count as used.
    *
    * @throws ServiceError `not-found` for a path that is not on disk
    */
@@ -372,7 +378,7 @@ export class AccountFiles {
     return spaceAt(path, this.mounts, this.account.quotaSizeBytes, this.environment.quotas);
   }
 
-  /** Runs a custom trigger on members of a folder: emits one event `triggerRun` with their names. */
+  /** Runs a custom trigger on members of a folder: emits one event `triggerRun` with their names, to which event handlers react. */
   async runTrigger(folder: VirtualPath, name: string, members: readonly string[]): Promise<void> {
     this.environment.events.assertWritable();
     await this.events.emitDurable(eventIds.triggerRun, folder, { name, files: members });

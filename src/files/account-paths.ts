@@ -19,7 +19,10 @@ import { type Change, LockedPath, type LockGuard, lockPath } from './locks/lock-
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 
-/** Events of HTTP services, and what SSH services emit instead; undefined for nothing. Events that are not listed are the same for both. */
+/**
+ * Maps events of HTTP services to the events that SSH services emit instead; undefined if SSH services emit none. Events that are not
+ * listed are emitted by HTTP and SSH services.
+ */
 const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
   [eventIds.fileOpened, eventIds.sftpFileOpened],
   [eventIds.folderOpened, eventIds.sftpFolderOpened],
@@ -46,8 +49,8 @@ const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, num
 ]);
 
 /**
- * The steps that all operations on an account's files share: permissions, real paths, locks and events. Only for `src/files`; all other
- * code uses `AccountFiles`.
+ * The steps that all operations on an account's files share: permissions, real paths, locks and events. Only operations in `src/files` use
+ * this class; all other code uses `AccountFiles`.
  */
 export class AccountPaths {
   readonly account: Account;
@@ -84,7 +87,10 @@ export class AccountPaths {
     return this.account.permissions.allowsAny(path, neededRights[operation]);
   }
 
-  /** Whether the account may know if a path exists. With only `traverse`, it sees only folders. */
+  /**
+   * Whether the account may know if a path exists. This needs the right to inspect the path, or to list the folder that contains it. With
+   * only `traverse`, the account sees only folders.
+   */
   isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
     if (permissions.allowsAny(path, neededRights.inspectFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
@@ -92,7 +98,7 @@ export class AccountPaths {
     return permissions.allowsAny(path, neededRights.inspect) && this.entryAt(path)?.isFolder === true;
   }
 
-  /** Refuses a request whose outcome would reveal a path that is not visible. @throws ServiceError `forbidden` */
+  /** Refuses a request if its path is not visible, as the outcome would reveal whether the path exists. @throws ServiceError `forbidden` */
   requireVisible(path: VirtualPath): void {
     if (!this.isVisible(path)) throw new ServiceError('forbidden', 'A conditional request needs the right to read or list its target.');
   }
@@ -157,8 +163,8 @@ export class AccountPaths {
   }
 
   /**
-   * Opens the folder of an upload. If an existing file must not be replaced, `on_name_taken` decides: the upload is refused now, or gets a
-   * numbered name when it ends.
+   * Opens the folder of an upload. An existing file must not be replaced if the account has no right to overwrite it, or if the file is
+   * retained. In these cases, depending on `on_name_taken`, the upload is either refused now, or gets a numbered name when it ends.
    *
    * @param verify called with the existing file; throws an error to refuse the upload
    * @throws ServiceError `name-taken`, `retained`, and those of `openWriteTarget`
@@ -174,7 +180,7 @@ export class AccountPaths {
       const untilMs = environment.retention.untilMs(parent.member(name));
       if (mayReplace && untilMs === undefined) return target;
       if (ifTaken === 'refuse') throw untilMs === undefined ? nameTaken() : retained(untilMs);
-      // If the path is a symbolic link into another folder, the numbered file is created in the folder of the link.
+      // If the path is a symbolic link to a file in another folder, the numbered file is still created in the folder of the link.
       const own = { parent: openParent(mounts.roots, realPath), name: basename(realPath), existing: undefined };
       parent.close();
       return own;
@@ -214,13 +220,14 @@ export class AccountPaths {
     try {
       await this.locks.forget(this.mounts.roots, location.realPath);
     } catch (error) {
-      // Not thrown: the path has already been deleted or moved.
+      // The error is not thrown, because the path has already been deleted or moved.
       if (!isServiceError(error, 'unavailable')) this.environment.log.warn('locks could not be released', { reason: error });
     }
   }
 
   /**
-   * Checks that a folder may be deleted with all its members. Of a symbolic link, only the link is deleted, so no member is checked.
+   * Checks that a folder may be deleted with all its members. If the path is a symbolic link, only the link is deleted, so no member is
+   * checked.
    *
    * @returns relative paths of the folder itself (empty) and of its sub-folders, parents first; an empty array for a link
    * @throws ServiceError `forbidden` if the folder or a member must not be deleted, `retained`
@@ -231,7 +238,7 @@ export class AccountPaths {
     if (isLink) return folders;
     for await (const member of walkTree(this.mounts.roots, realPath)) {
       if (member.isFolder) folders.push(member.relativePath);
-      // Hidden files need no right.
+      // No right is needed to delete hidden files, such as the content of unfinished uploads.
       if (member.relativePath === '' || (!member.isFolder && isHiddenName(baseName(member.relativePath as VirtualPath)))) continue;
       const needed = neededRights[member.isFolder ? 'deleteFolder' : 'deleteFile'];
       if (!this.account.permissions.allowsAny(`${path}/${member.relativePath}` as VirtualPath, needed)) throw denied();
@@ -251,11 +258,12 @@ export class AccountPaths {
   }
 
   /**
-   * Emits the events of a change that took effect; they are on disk when the promise resolves. If the disk failed after the change, they
-   * have `durable: false`, and `internalError` describes the fault (docs/spec/events.md#durability).
+   * Emits the events of a change that took effect; they are on disk when the promise resolves. If the disk failed after the change, the
+   * events have `durable: false`, and event `internalError` describes the fault (docs/spec/events.md#durability).
    *
    * @param emit writes one event to the journal
-   * @throws ServiceError `not-durable` after such a fault, or if the journal could not be written; the change remains
+   * @throws ServiceError `not-durable` after such a fault, or if an event could not be written to the journal; in both cases, the change
+   *   remains
    */
   async emitDone(
     durability: Durability,
@@ -363,12 +371,12 @@ export function pathData(path: VirtualPath, realPath: string): Record<string, un
   };
 }
 
-/** The error for a missing right. */
+/** The error for a missing right. It does not reveal whether the path exists. */
 export function denied(): ServiceError {
   return new ServiceError('forbidden', 'Permission denied.');
 }
 
-// Hidden files must not be read, replaced or removed by name.
+// Hidden files, such as temporary files of uploads and removed files that NFS keeps, must not be read, replaced or removed by name.
 function checkNotReserved(path: VirtualPath): void {
   if ((/\.svc-/i.test(path) || path.includes('.nfs')) && path.split('/').some(isHiddenName))
     throw new ServiceError('name-reserved', 'This name is reserved.');

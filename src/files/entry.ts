@@ -62,7 +62,7 @@ export function compareNames(a: string, b: string): number {
   return a.length - b.length;
 }
 
-// Surrogates rank highest, because they encode code points beyond the basic plane.
+// Surrogates rank above all other units, because they encode code points beyond the basic plane.
 function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

@@ -62,8 +62,8 @@ function eventPaths({ data }: ServiceEvent): { path: VirtualPath; realPath: stri
 }
 
 /**
- * Derives the account's folder: below it, the virtual and the real path of the file are the same. For `/in/a.csv` and
- * `/data/alice/in/a.csv`, it is `/data/alice`.
+ * Derives the account's folder from the paths in an event. Below that folder, the virtual and the real path of the file are the same: for
+ * `/in/a.csv` and `/data/alice/in/a.csv`, the folder is `/data/alice`.
  */
 function deriveFolders(event: ServiceEvent): AccountFolders {
   const { path, realPath } = eventPaths(event);
@@ -121,7 +121,7 @@ export class ForwardedFiles {
   }
 
   /**
-   * Moves the file of an event, unless it was changed or replaced meanwhile. Creates missing folders, and adds a number to a taken name.
+   * Moves the file of an event, unless it was changed or replaced meanwhile. Creates missing folders. If the name is taken, adds a number.
    *
    * @param segments segments of the new path
    * @throws ServiceError after emitting `renameFailed`; `fixed-folder`, without an event, if the real folder of the new path is unknown
@@ -149,7 +149,10 @@ export class ForwardedFiles {
     return new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid));
   }
 
-  /** The account of the event, with only these rights: to read, to list, to create, and `right`. */
+  /**
+   * The account of the event, with only these rights: to read, to list, to create, and `right`. If the folders of the account are known
+   * only from the event, the UUID of its authentication method is empty.
+   */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;
     const { path, realPath } = eventPaths(event);

@@ -1,8 +1,8 @@
 import { NamedCounts } from '../lib/concurrency/slots.ts';
 
 /**
- * Limits the files and folders that SFTP clients may have open in a process. An account with n handles gets another one only if more than n
- * are free, so that no account can take all.
+ * Limits the number of files and folders that SFTP clients may have open in a process. An account that has n handles gets another one only
+ * if more than n are free. So no account can take all handles.
  */
 export class HandleShares {
   readonly #max: number;

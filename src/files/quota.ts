@@ -9,31 +9,32 @@ import { isKeptName, isTemporaryName, isTrashRecord } from './disk/temporaries.t
 import { walkTree } from './disk/walk-tree.ts';
 import type { Mounts } from './mounts.ts';
 
-/** An older count is repeated before an upload is refused: files may have been removed. */
+/** A count of the bytes on disk that is older than this is repeated before an upload is refused. Files may have been removed meanwhile. */
 const countFreshForMs = 10_000;
 
 /** A count that is older than this is repeated before the next upload. */
 const countValidForMs = 300_000;
 
-/** An upload of unknown length claims room in steps of this size. */
+/** An upload of unknown length claims room in steps of this size, so that it need not claim room for each piece. */
 const stepBytes = 1024 * 1024;
 
-/** If the folders keep changing, the upload is refused after this number of counts. */
+/** If the folders keep changing, an upload that does not fit is refused after this number of counts. */
 const maxCounts = 2;
 
-/** The room that one upload claims under a quota. Ended with `commit`, `keep` or `release`. */
+/** The room that one upload claims under a quota. The caller ends the reservation with `commit`, `keep` or `release`. */
 export interface QuotaReservation {
   /** Claims room for `bytes` more. @throws ServiceError `storage-full` if the quota has no room for them */
   take(bytes: number): Promise<void> | void;
   /**
-   * Claims the final room, then runs `put`, which gives the upload its final name. The caller has locked the mutex of the path.
+   * Claims the final room, then runs `put`, which renames the upload to its final name. The caller has locked the mutex of the path, so
+   * `replacedBytes` is correct at that moment.
    *
    * @param sizeBytes size of the whole upload
    * @param replacedBytes size of the file that `put` replaces, 0 for none
    * @throws ServiceError `storage-full`, and the errors of `put`
    */
   commit<T>(sizeBytes: number, replacedBytes: number, put: () => T): Promise<T>;
-  /** Ends the reservation of a request whose upload a later request will continue. */
+  /** Ends the reservation of a request whose upload a later request will continue. The content stays on disk. */
   keep(sizeBytes: number): Promise<void>;
   /** Ends the reservation of an upload that did not result in a file. Does nothing after `commit`. */
   release(): void;
@@ -59,9 +60,9 @@ export type MakeRoom = (missingBytes: number) => Promise<boolean>;
 interface Claim {
   /** Bytes that are on disk already, and so are not growth: the file that the upload replaces, and the content of earlier requests. */
   replacedBytes: number;
-  /** Size of the whole upload, as far as known. */
+  /** Size of the whole upload, as far as it is known or written. */
   bytes: number;
-  /** The content of earlier requests, with its size at the time of the claim. */
+  /** The content of earlier requests. A count uses the size that is stored here, even if the upload grows meanwhile. */
   kept?: KeptContent | undefined;
   isMove?: boolean;
   /** Value of `FolderUsage.#counts` when the claim was made. */
@@ -115,12 +116,14 @@ class FolderUsage {
   /** Whether `#usedBytes` is the size on disk; otherwise it may be too high. */
   #isExact = false;
   #countedAtMs = Number.NEGATIVE_INFINITY;
-  /** Sum of all growth so far. A count may not have seen growth during it. */
+  /**
+   * Sum of all growth so far. Growth during a count is added to the result of the count, because the count may not have seen this growth.
+   */
   #grownBytes = 0;
   #changes = 0;
-  /** A running count may miss files that are being moved. */
+  /** Number of moves begun so far. A running count may miss files that are being moved. */
   #moves = 0;
-  /** Incremented at the beginning and at the end of each count. */
+  /** Incremented at the beginning and at the end of each count. If it has changed since a claim, a count has run meanwhile. */
   #counts = 0;
   #counting: Promise<void> | undefined;
   /** The claims of running uploads and moves, by the number that each got from `#lastId`. */
@@ -153,7 +156,7 @@ class FolderUsage {
       try {
         await claim(Math.max(takenBytes, claimedBytes + stepBytes));
       } catch (error) {
-        // There may still be room for the bytes received so far.
+        // If there is no room for a whole step, there may still be room for the bytes received so far.
         if (!isServiceError(error, 'storage-full') || takenBytes >= claimedBytes + stepBytes) throw error;
         await claim(takenBytes);
       }
@@ -171,7 +174,7 @@ class FolderUsage {
         return result;
       },
       keep: async (sizeBytes) => {
-        // The content is already on disk; the next request is refused instead.
+        // A refusal is ignored, because the content is already on disk. The next request is refused instead.
         await claim(sizeBytes, 0).catch(() => {});
         this.#release(id, true);
       },
@@ -210,7 +213,7 @@ class FolderUsage {
     for (let counts = 0; ; counts++) {
       const ageMs = this.#ageMs;
       if (ageMs <= countValidForMs) {
-        // From now on the kept content may grow.
+        // From now on the kept content may grow, so a running count is not exact.
         if (claim.kept && !this.#claims.has(id)) this.#changes++;
         if (this.#missingBytes(id, limitBytes, claim) <= 0) {
           this.#claims.set(id, { ...claim, counts: this.#counts });
@@ -234,7 +237,7 @@ class FolderUsage {
     return this.#usedBytes + this.#claimedBytes(this.#claims.get(id)) + bytes - replacedBytes - limitBytes;
   }
 
-  /** Ends a claim. @param isDone whether the upload is on disk, with the size claimed last */
+  /** Ends a claim. @param isDone whether the upload is on disk, with the size that it claimed last */
   #release(id: number, isDone: boolean): void {
     const claim = this.#claims.get(id);
     if (!claim) return;
@@ -243,18 +246,19 @@ class FolderUsage {
     const grownBytes = claim.bytes - claim.replacedBytes;
     const isCounted = claim.counts !== this.#counts;
     this.#changes++;
-    // A count after the claim may have seen the old or the new file. The larger size is used.
+    // A count that ran after the claim may have seen the old or the new file. The larger size is used, so that the usage is never too low.
     if (isCounted) this.#isExact = false;
     if (grownBytes > 0) this.#grownBytes += grownBytes;
     if (grownBytes > 0 || !isCounted) this.#usedBytes += grownBytes;
-    // Negative if the replaced file was created outside the service after the last count. The next claim then starts a new count.
+    // If the replaced file was created outside the service after the last count, the usage can be negative. If so, the next claim starts
+    // a new count.
     if (this.#usedBytes < 0) {
       this.#usedBytes = 0;
       this.#countedAtMs = Number.NEGATIVE_INFINITY;
     }
   }
 
-  /** Bytes that the running uploads will still add, without the claim `except`. */
+  /** Bytes that the running uploads will add to the folders, not counting the upload of the claim `except`. */
   #claimedBytes(except: Claim | undefined): number {
     let bytes = 0;
     for (const claim of this.#claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);
@@ -278,7 +282,7 @@ class FolderUsage {
     this.#counts++;
     this.#usedBytes = hasMoved ? Math.max(countedBytes, this.#usedBytes) : countedBytes;
     this.#isExact = this.#changes === changes;
-    // The count may have missed files that moved, so another is made soon.
+    // The count may have missed files that moved. So the count is treated as older than it is, and a new one is made soon.
     this.#countedAtMs = this.#clock.monotonicMs() - (hasMoved ? countValidForMs - countFreshForMs : 0);
   }
 }
@@ -288,7 +292,7 @@ export async function treeBytes(roots: RealRoots, top: string, kept?: ReadonlyMa
   let bytes = 0;
   for await (const member of walkTree(roots, top, { passesTooDeep: true })) {
     const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
-    // Claims count the temporary files of running uploads, but not the kept content of unfinished ones.
+    // Temporary files of running uploads are left out, because claims count them. Kept content of unfinished uploads is counted here.
     if (member.isFolder || (isTemporaryName(name) && !isKeptName(name)) || isTrashRecord(member.relativePath)) continue;
     const stats = lstatSync(member.boundPath, { throwIfNoEntry: false });
     if (stats?.isFile()) bytes += kept?.get(name) ?? stats.size;
@@ -296,7 +300,7 @@ export async function treeBytes(roots: RealRoots, top: string, kept?: ReadonlyMa
   return bytes;
 }
 
-/** Counts on disk the bytes of an account's files. @param kept sizes to use for unfinished uploads, by hidden name */
+/** Counts on disk the bytes of all files in an account's folders. @param kept sizes to use for unfinished uploads, by hidden name */
 async function countBytes(roots: RealRoots, kept: ReadonlyMap<string, number>): Promise<number> {
   let bytes = 0;
   const tops = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));
@@ -310,7 +314,7 @@ export interface Space {
 }
 
 /**
- * Returns the free and used bytes of the disk at a path. With a quota, only its free part and the account's own files count.
+ * Returns the free and used bytes of the disk at a path. A quota limits the free bytes, and only the account's own files count as used.
  *
  * @param limitBytes the quota of the account; 0 without a quota
  * @throws ServiceError `not-found` for a path that is not on disk

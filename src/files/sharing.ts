@@ -18,7 +18,7 @@ export function requireSharable(files: AccountFiles, path: VirtualPath, kind: 'd
     throw new ServiceError('unprocessable', 'The account itself may not create files there.');
   if (!isDrop && !files.may(path, 'readFile') && !files.may(path, 'listFolder'))
     throw new ServiceError('unprocessable', 'The account itself may not read this.');
-  // Others may upload into a folder that the account may not inspect.
+  // An account that may not inspect a folder may still let others upload files into it.
   if (isDrop && !files.may(path, 'inspect')) return;
   const entry = files.inspect(path);
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
@@ -27,7 +27,7 @@ export function requireSharable(files: AccountFiles, path: VirtualPath, kind: 'd
     throw new ServiceError('unprocessable', 'The account itself may not read this.');
 }
 
-/** Whether the account has a right at any path that the client, perhaps by a token or link, can reach. */
+/** Whether the account has a right at one or more of the paths that the client can reach. A token or link can limit these paths. */
 function mayAnywhere(files: AccountFiles, operation: 'share' | 'createToken', keyword: string): boolean {
   const { permissions } = files.account;
   const reached = commonPaths(permissions.options.narrowings);

@@ -3,7 +3,7 @@ import type { EventContext, RequestTrace } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 
-/** A running transfer of a file or an archive. */
+/** A running transfer of a file or an archive. Only `Transfers` reads its properties. */
 export interface Transfer {
   readonly direction: 'download' | 'upload';
   readonly files: { readonly account: Account; readonly context: EventContext };
@@ -13,7 +13,7 @@ export interface Transfer {
   readonly bytes: number;
   /** Undefined if the client has not announced the size. */
   readonly totalBytes: number | undefined;
-  /** Bytes of earlier requests, for a continued upload. */
+  /** Bytes that earlier requests transferred, for a continued upload. */
   readonly formerBytes?: number;
 }
 
@@ -37,7 +37,7 @@ export interface ShownTransfers {
   leftOut: number;
 }
 
-/** The oldest transfers are listed. */
+/** Maximum number of transfers in a list. If there are more, the oldest ones are listed. */
 export const maxShown = 100;
 
 /** Minimum period over which a rate is measured. */
@@ -56,7 +56,7 @@ interface Listed {
   later: Sample;
 }
 
-/** The running transfers of one process. Most calls only change a map. */
+/** The running transfers of one process. Only `count` and `list` look at all transfers; any other call only changes a map. */
 export class Transfers {
   readonly #clock: Clock;
   readonly #underWay = new Map<Transfer, Listed | undefined>();
@@ -79,7 +79,9 @@ export class Transfers {
     return [...this.#underWay.keys()].filter(({ files }) => requests.has(files.context.request)).length;
   }
 
-  /** The running transfers. A rate is measured from an earlier call at least a second ago, or from the beginning. */
+  /**
+   * The running transfers. A rate is measured from an earlier call that was at least a second ago, or from the beginning of the transfer.
+   */
   list(): ShownTransfers {
     const nowMs = this.#clock.monotonicMs();
     const shown: ShownTransfer[] = [];
@@ -105,7 +107,7 @@ function showTransfer({ files, path, direction, bytes, totalBytes }: Transfer, l
     listed.later = { atMs: nowMs, bytes };
   }
   const { earlier, id, startedMs } = listed;
-  // `bytes` decreases if a file is overwritten or truncated.
+  // `bytes` may decrease, because a file may be overwritten or truncated.
   const bytesPerSecond = Math.max(0, ((bytes - earlier.bytes) * 1000) / Math.max(nowMs - earlier.atMs, 1));
   const { account, context } = files;
   return { id, service: context.component.uuid, account: account.name, path, direction, bytes, totalBytes, bytesPerSecond, startedMs };

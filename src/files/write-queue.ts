@@ -9,10 +9,10 @@ interface Write {
   reject: (error: unknown) => void;
 }
 
-/** @param bytes length of all chunks together */
+/** Writes chunks at a file offset. @param bytes length of all chunks together */
 type WriteAt = (chunks: readonly Buffer[], offset: number, bytes: number) => Promise<void>;
 
-/** Runs writes and other actions in the order of the calls. Joins adjacent writes into one. */
+/** Runs writes and other actions one after the other, in the order of the calls. Joins adjacent writes into one. */
 export class WriteQueue {
   readonly #writeAt: WriteAt;
   /** The queued writes that later writes may join. */
@@ -40,7 +40,7 @@ export class WriteQueue {
     if (this.#writes) return this.#writes;
     const writes: Write[] = [];
     this.#writes = writes;
-    // `#writeAll` rejects the promise of each failed write instead.
+    // `#writeAll` never rejects: it rejects the promise of each failed write instead.
     void this.#inOrder(() => this.#writeAll(writes));
     return writes;
   }
@@ -69,7 +69,7 @@ export class WriteQueue {
   }
 }
 
-/** How many writes at the start are adjacent in the file and fit into one system call. */
+/** The number of writes at the start of the list that are adjacent in the file and together fit into one system call. */
 function batchLength(writes: readonly Write[]): number {
   const [first] = writes as [Write];
   if (writes.length === 1) return 1;

@@ -30,7 +30,7 @@ export function contrastRatio(a: string, b: string): number {
 /** Contrast that text must have (WCAG 2.2, 1.4.3). */
 const leastContrast = 4.5;
 
-/** Background colours of the accent colour, as in the style sheets of the pages. */
+/** Background colours on which the accent colour appears. They must be the same as in the style sheets of the pages. */
 const grounds = { light: ['#f6f7f9', '#ffffff'], dark: ['#14171c', '#1c2027', '#262b34'] } as const;
 
 function accentColor(scheme: keyof typeof grounds) {
@@ -80,7 +80,7 @@ export const appearanceOptions = z
 
 export type AppearanceOptions = z.infer<typeof appearanceOptions>;
 
-/** Every visitor loads the logo. */
+/** Maximum size of a logo in bytes. It is limited because every visitor loads the logo. */
 const logoLimitBytes = 512 * 1024;
 
 const logoTypes: Readonly<Record<string, string>> = {

@@ -41,8 +41,8 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
 }
 
 /**
- * The reply to a fault, as JSON or as a page. Depending on the status, emits `requestNotAuthorised` (every 401), `badRequest`,
- * `internalError` or nothing.
+ * Builds the reply to a fault, as JSON with a list of errors, or as a page. Depending on the status, emits `requestNotAuthorised` (every
+ * 401), `badRequest`, `internalError` or no event.
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
@@ -51,7 +51,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
-  // A 503 lets proxies ask another node, so it must mean that nothing was changed.
+  // A 503 tells proxies that nothing was changed and that they can ask another node. If something was changed, the status is 500.
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
   const status = isHalfDone ? 500 : statusCodes[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
@@ -109,7 +109,7 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }
 
-/** Without the link's password, browsers get a form, and programs get a challenge. */
+/** Builds the reply to a visitor who has not yet given a link's password. Browsers get a form, and programs get a challenge. */
 function linkLockedReply(exchange: Exchange, fault: ServiceError): Reply {
   if (replyFormat(exchange) === 'html') return passwordPage(exchange, fault.details[linkPasswordDetail] === 'wrong');
   const headers = { 'www-authenticate': isForPage(exchange) ? ['session'] : ['basic realm="Link"'], 'cache-control': 'no-store' };
@@ -117,8 +117,8 @@ function linkLockedReply(exchange: Exchange, fault: ServiceError): Reply {
 }
 
 /**
- * The challenges, one a header line (docs/spec/http.md#not-signed-in). Pages get only `session`: for `basic`, browsers show their own
- * password box.
+ * Returns the challenges, each as a header line (docs/spec/http.md#not-signed-in). Requests that pages send get only `session`, because
+ * browsers answer `basic` with their own password box.
  */
 function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   if (!isSessionGone && isForPage(exchange)) return ['session'];
@@ -131,7 +131,10 @@ function bearerChallenge({ message, details }: ServiceError): string {
   return `Bearer realm="Web files access", error="invalid_token"${description}`;
 }
 
-/** Whether a page of the service sent the request. Browsers omit `Sec-Fetch-Dest` for insecure origins. */
+/**
+ * Returns whether a page of the service sent the request, by a script or to load a picture. Browsers omit `Sec-Fetch-Dest` for insecure
+ * origins, so a header of the script and the session cookie are checked, too.
+ */
 function isForPage(exchange: Exchange): boolean {
   return (
     (header(exchange, 'sec-fetch-dest') ?? 'document') !== 'document' ||
@@ -140,7 +143,7 @@ function isForPage(exchange: Exchange): boolean {
   );
 }
 
-/** The message of an authentication endpoint, if clients may see it. */
+/** Returns the message of an authentication endpoint, if clients may see it (`public_error`). */
 function toldMessage(fault: ServiceError): string | undefined {
   return (fault.details[publicFailureDetail] as PublicFailure | undefined)?.message;
 }

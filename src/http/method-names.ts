@@ -3,7 +3,7 @@ export const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTI
 
 export const webdavMethods: ReadonlySet<string> = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK']);
 
-/** All methods that some URL of a service supports. */
+/** All methods that at least one URL of a service supports. */
 export const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
 /** Methods whose result for a file or folder depends on permissions. */

@@ -17,7 +17,7 @@ import {
 } from '../lib/option-types.ts';
 import { appearanceOptions } from './appearance-options.ts';
 
-/** The name of the header and the allowed keys of metadata; without keys, any is allowed. */
+/** The value of `metadata_fields`: the name of the header and the allowed keys. Without keys, any key is allowed. */
 export interface MetadataFields {
   header: string;
   required: boolean;
@@ -45,7 +45,7 @@ export const triggerStyles = ['primary', 'secondary', 'success', 'info', 'warnin
 export interface CustomTrigger {
   name: string;
   style: (typeof triggerStyles)[number];
-  /** UUIDs of the groups that may run the action; empty for all. */
+  /** UUIDs of the groups that may run the action; if the list is empty, all groups may. */
   groups: string[];
 }
 

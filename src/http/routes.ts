@@ -56,7 +56,7 @@ import { propfind, refuseProperties } from './webdav/propfind.ts';
 
 /** Properties of a route besides its method. `Allow` depends on them, too. */
 interface RouteTraits {
-  /** If false, the later routes of the pattern are tried. */
+  /** Returns whether this route handles a request. If not, the later routes of the pattern are tried. */
   condition?: (exchange: Exchange) => boolean;
   /** Whether HEAD is refused, because the GET of this route changes something. */
   refusesHead?: boolean;
@@ -81,12 +81,12 @@ const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>
 };
 
 /**
- * Creates the Hono application that answers all URLs of a service. The route depends on the target that `parseRequestTarget` has read; Hono
- * (`c.req.path`, `param`, `query`) would decode the URL again. Why none of Hono's middleware is used:
+ * Creates the Hono application that answers all URLs of a service. The route depends on the target that `parseRequestTarget` has already
+ * read. Do not use `c.req.path`, `param` or `query`, because Hono would decode the URL again. Why none of Hono's middleware is used:
  * docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
  */
 export function createApp(): Hono<HttpEnvironment> {
-  // The second argument of `fetch`.
+  // Hono passes the second argument of `fetch` to this function.
   const getPath = (_: Request, options?: { env?: unknown }) => canonicalPath((options as { env: Exchange }).env.target);
   const app = new Hono<HttpEnvironment>({ getPath });
   app.use(receive);
@@ -100,7 +100,10 @@ export function createApp(): Hono<HttpEnvironment> {
   return app;
 }
 
-/** Adds all routes of a service. Patterns are canonical paths (`canonicalPath`). The last route of each pattern refuses the request. */
+/**
+ * Adds all routes of a service. Patterns are canonical paths (`canonicalPath`). GET includes HEAD. The last route of each pattern refuses
+ * the request.
+ */
 function addRoutes(app: Hono<HttpEnvironment>): void {
   const on: AddRoute = (methods, patterns, handler, { condition, refusesHead } = {}) => {
     const route: Handler<HttpEnvironment> = ({ env }, next) =>
@@ -117,7 +120,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   // Browsers send a preflight before a request from a page of another origin.
   on('OPTIONS', '*', answerPreflight, { condition: isPreflight });
 
-  // A file (/home/…) or a folder (/home/…/). WebDAV clients send OPTIONS before they authenticate.
+  // A file (/home/…) or a folder (/home/…/). OPTIONS needs no credentials, because WebDAV clients send it before they authenticate.
   const members = ['/file/*', '/folder/*'];
   app.options(
     '/file/*',

@@ -2,10 +2,10 @@ import { BlockList, isIP } from 'node:net';
 import { ServiceError } from './errors.ts';
 
 /**
- * Compiles addresses and CIDR ranges (`192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`).
+ * Compiles a list of addresses and CIDR ranges (`192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`).
  *
- * @returns whether an address is in one of them. IPv4-mapped IPv6 addresses count as IPv4
- * @throws ServiceError `bad-request` with an invalid item
+ * @returns a function that checks whether an address is in one of them. IPv4-mapped IPv6 addresses are treated as IPv4
+ * @throws ServiceError `bad-request` with the item that is neither an address nor a range
  */
 export function compileAddressRanges(items: readonly string[]): (address: string) => boolean {
   const list = new BlockList();

@@ -1,5 +1,5 @@
 /**
- * Creates a listener that passes its exceptions to `onFault`. In a listener of Node.js, they would end the process.
+ * Creates a listener that passes its exceptions to `onFault`. Node.js calls listeners itself, so an exception in one would end the process.
  *
  * @param onFault gets the error and the arguments of the action; must not throw
  */

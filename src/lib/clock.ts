@@ -4,21 +4,21 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The source of time and timers, so that tests can stop time (`test/support/manual-clock.ts`). */
+/** The source of time and timers. Almost all other code uses it, so that tests can stop time (`test/support/manual-clock.ts`). */
 export interface Clock {
-  /** Unix time in milliseconds, perhaps with a fraction. */
+  /** Wall-clock time as Unix time in milliseconds. It may have a fraction. */
   nowMs(): number;
-  /** For durations. Its zero point is arbitrary, but the same for all processes of a machine. */
+  /** Monotonic time in milliseconds, for durations. Its zero point is arbitrary, but the same for all processes of a machine. */
   monotonicMs(): number;
-  /** Does not keep the process alive. */
+  /** Runs `action` once after `delayMs`. The timer does not keep the process alive. */
   after(delayMs: number, action: () => void): Timer;
-  /** Does not keep the process alive. */
+  /** Runs `action` every `periodMs`. The timer does not keep the process alive. */
   every(periodMs: number, action: () => void): Timer;
-  /** Rejects with the signal's reason if it aborts first. */
+  /** Resolves after `delayMs`. Rejects with the signal's reason if the signal aborts first. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A longer Node.js timer would fire immediately. */
+/** Maximum delay of a Node.js timer in milliseconds. A timer with a longer delay would fire immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 function clampDelayMs(delayMs: number): number {
@@ -41,6 +41,6 @@ export const systemClock: Clock = {
     handle.unref();
     return { cancel: () => clearInterval(handle) };
   },
-  // Node.js would reject with its own error.
+  // Node.js would reject with its own error, not with the signal's reason.
   sleep: (delayMs, signal) => pause(clampDelayMs(delayMs), undefined, { signal }).catch(() => Promise.reject(signal?.reason)),
 };

@@ -8,13 +8,13 @@ import { systemErrorCode } from './errors.ts';
 /** Tracks the connections of a listener, and their traffic. */
 export class Connections {
   readonly #sockets = new Set<Socket>();
-  /** With a verified client certificate. */
+  /** The TLS connections whose client certificate was verified. */
   readonly #authorized = new Set<TLSSocket>();
   readonly #http2Sessions = new Set<ServerHttp2Session>();
   readonly #endedBytes = { received: 0, sent: 0 };
   readonly #onFault: (error: unknown, victim: { destroy(): void }) => void;
 
-  /** @param onFault handles errors in listeners; must not throw */
+  /** @param onFault handles errors in listeners that Node.js calls; must not throw */
   constructor(onFault: (error: unknown, victim: { destroy(): void }) => void) {
     this.#onFault = onFault;
   }
@@ -23,7 +23,7 @@ export class Connections {
     return this.#sockets.size;
   }
 
-  /** Open connections, and bytes of all connections so far. */
+  /** The number of open connections, and the bytes sent and received on all connections so far. */
   get traffic(): { connections: number; receivedBytes: number; sentBytes: number } {
     let { received: receivedBytes, sent: sentBytes } = this.#endedBytes;
     for (const socket of this.#sockets) {
@@ -42,14 +42,14 @@ export class Connections {
     });
   }
 
-  /** Registers a connection from `add` after its TLS handshake. */
+  /** Registers a connection after its TLS handshake. The connection was passed to `add` before. */
   addSecure(socket: TLSSocket): void {
     if (!socket.authorized) return;
     this.#authorized.add(socket);
     this.#onClose(socket, () => void this.#authorized.delete(socket));
   }
 
-  /** Invalidates all verified client certificates, when the trusted authorities change. */
+  /** Invalidates all verified client certificates. It is called when the trusted authorities change. */
   distrust(): void {
     for (const socket of this.#authorized) socket.authorized = false;
     this.#authorized.clear();
@@ -59,7 +59,7 @@ export class Connections {
   addHttp2(session: ServerHttp2Session): void {
     this.#http2Sessions.add(session);
     this.#onClose(session, () => void this.#http2Sessions.delete(session));
-    // Streams report their own errors.
+    // A broken connection affects only its client, and the streams on it report their own errors.
     session.on('error', () => {});
   }
 
@@ -70,11 +70,11 @@ export class Connections {
 
   /** Tells HTTP/2 clients to send no new requests here. */
   goAway(): void {
-    // A cut session stays in the set until its `close` event.
+    // A session that its client has cut stays in the set until its `close` event, so destroyed sessions are skipped.
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 
-  /** Ends HTTP/2 connections after their running requests. */
+  /** Ends HTTP/2 connections when their running requests have ended. */
   closeHttp2(): void {
     for (const session of this.#http2Sessions) session.close();
   }
@@ -85,16 +85,16 @@ export class Connections {
   }
 }
 
-/** Burst of costly actions for a client. They cost the service more than the client. */
+/** Maximum number of costly actions that a client may take in a burst. A costly action costs the service more than the client. */
 const burst = 200;
 
-/** Costly actions per second in the long run. Browsers and WebDAV clients take far fewer. */
+/** Number of costly actions per second that a client may take in the long run. Browsers and WebDAV clients take far fewer. */
 const perSecond = 20;
 
-/** Errors of Node.js for a client's misbehaviour. */
+/** Codes of the errors with which Node.js ends a session if the client misbehaves. */
 const refusals = new Set<string | undefined>(['ERR_HTTP2_ERROR', 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES']);
 
-/** Grows with time up to `burst`. */
+/** A number of actions that a client may take. It grows with time up to `burst`. */
 class Budget {
   readonly #clock: Clock;
   #left = burst;
@@ -105,7 +105,7 @@ class Budget {
     this.#countedMs = clock.monotonicMs();
   }
 
-  /** @returns false if the budget is used up */
+  /** Takes one action from the budget. @returns false if the budget is used up */
   take(): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#left = Math.min(burst, this.#left + ((nowMs - this.#countedMs) * perSecond) / 1000);
@@ -116,11 +116,12 @@ class Budget {
 }
 
 /**
- * Ends a flooding HTTP/2 connection with ENHANCE_YOUR_CALM (RFC 9113 §7). It counts reset streams (rapid reset, CVE-2023-44487), and
- * SETTINGS and PING frames, which must be answered.
+ * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). This function counts streams that are reset
+ * (rapid reset, CVE-2023-44487). It also counts SETTINGS and PING frames, because each such frame must be answered. If Node.js
+ * itself ends the connection, because of invalid frames or because of its own limits, `onFlood` is called, too.
  *
- * @param onFlood called once with a description of the misbehaviour, even if Node.js itself ends the connection
- * @param onFault handles errors in listeners; must not throw
+ * @param onFlood called once with a description of the client's misbehaviour
+ * @param onFault handles errors in the listeners of this function; must not throw
  */
 export function endFloods(
   session: ServerHttp2Session,
@@ -136,10 +137,10 @@ export function endFloods(
     isOver = true;
     onFlood(what);
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // The surplus frame must be handled before the GOAWAY is sent.
+    // The surplus frame must be handled first. Otherwise the GOAWAY would not be sent.
     setImmediate(catching(() => session.destroy(), onFault));
   };
-  // Node.js ends a session after invalid frames, and beyond its own limits.
+  // Node.js itself ends a session after invalid frames, and if its own limits are exceeded.
   const onError = (error: unknown) => {
     if (isOver || !refusals.has(systemErrorCode(error))) return;
     isOver = true;

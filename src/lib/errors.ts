@@ -1,4 +1,7 @@
-/** The codes of all errors. Each has one HTTP status (`http/reply/error-reply.ts`) and a text in each language of the pages. */
+/**
+ * The codes of all errors that the service reports. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language
+ * of the pages. Errors that a client or a person must tell apart have different codes.
+ */
 export const errorCodes = [
   'bad-request',
   'nothing-selected',
@@ -44,7 +47,7 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Codes for several problems. The English message, which names the problem, follows the translated text. */
+/** Codes that stand for several problems. After the translated text, the service adds its English message, which names the problem. */
 export const broadCodes: ReadonlySet<ErrorCode> = new Set([
   'bad-request',
   'metadata-invalid',
@@ -55,21 +58,21 @@ export const broadCodes: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 interface ServiceErrorOptions {
-  /** Never shown to a client. */
+  /** The original error, which is never shown to a client. */
   cause?: unknown;
-  /** For events and logs, for example `{retry_after_s: 30}`. It must not contain secrets. */
+  /** Data for events and logs, for example `{retry_after_s: 30}`. It must not contain secrets. */
   details?: Record<string, unknown>;
 }
 
-/** An error as clients see it. The message is in English; the code selects its translation. */
+/** An error as clients see it. The message is in English. The code selects its translation. */
 export interface Problem {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Path of the affected member, relative to the folder of the operation; undefined for that folder. */
+  /** Path of the affected member, relative to the folder of the operation; undefined for that folder. It is shown before the message. */
   readonly relativePath?: string;
 }
 
-/** An expected error. Clients may see `message`, so it must not contain secrets or real paths. */
+/** An error that the service expects. `message` may be shown to the client, so it must not contain secrets or real paths. */
 export class ServiceError extends Error implements Problem {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
@@ -82,18 +85,18 @@ export class ServiceError extends Error implements Problem {
   }
 }
 
-/** Whether a value is a `ServiceError` with one of the codes, if given. */
+/** Returns whether a thrown value is a `ServiceError`. If codes are given, it must have one of them. */
 export function isServiceError(error: unknown, ...codes: ErrorCode[]): error is ServiceError {
   return error instanceof ServiceError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Linux errors without a name in Node.js. */
+/** Linux errors without a name in Node.js, by error number. */
 const unnamedErrors = new Map<unknown, string>([
   [-116, 'ESTALE'],
   [-122, 'EDQUOT'],
 ]);
 
-/** Returns the `code` of a system error, such as `ENOENT`. */
+/** Returns the `code` of an operating system error, such as `ENOENT`; undefined for any other value. */
 export function systemErrorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   if ('errno' in error && unnamedErrors.has(error.errno)) return unnamedErrors.get(error.errno);

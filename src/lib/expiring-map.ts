@@ -1,7 +1,10 @@
-/** A map whose entries expire. Beyond the maximum, the oldest one is dropped. All times must be of the same clock, in milliseconds. */
+/**
+ * A map in which each entry has its own expiry. If there are too many entries, the oldest one is dropped. All times must be milliseconds of
+ * the same clock.
+ */
 export class ExpiringMap<Value> {
   readonly #maxEntries: number;
-  // Most of these maps stay empty.
+  // The inner map is created only when it is needed, because most of these maps stay empty.
   #entries: Map<string, { value: Value; untilMs: number }> | undefined;
 
   constructor(maxEntries = Number.POSITIVE_INFINITY) {
@@ -19,7 +22,7 @@ export class ExpiringMap<Value> {
     dropOldest(this.#entries, this.#maxEntries);
   }
 
-  /** Removes an entry. @returns its value, unless it has expired */
+  /** Removes an entry. @returns its value; undefined if it has expired or does not exist */
   take(key: string, nowMs: number): Value | undefined {
     const entry = this.#entries?.get(key);
     this.#entries?.delete(key);
@@ -38,7 +41,7 @@ export class ExpiringMap<Value> {
     this.#entries = undefined;
   }
 
-  /** Drops expired entries. @returns the number of others */
+  /** Drops expired entries. @returns the number of remaining entries */
   count(nowMs: number): number {
     for (const [key, { untilMs }] of this.#entries ?? []) if (untilMs <= nowMs) this.#entries?.delete(key);
     return this.#entries?.size ?? 0;
@@ -48,14 +51,14 @@ export class ExpiringMap<Value> {
     return this.endsMs(nowMs)[0];
   }
 
-  /** Returns the ends of the entries, the earliest first. */
+  /** Returns the times at which the entries expire, the earliest first. */
   endsMs(nowMs: number): number[] {
     if (this.count(nowMs) === 0) return [];
     return [...(this.#entries?.values() ?? [])].map(({ untilMs }) => untilMs).sort((one, other) => one - other);
   }
 }
 
-/** Removes the oldest entry beyond a maximum. */
+/** Removes the oldest entry of a map or set if there are more entries than allowed. */
 export function dropOldest<Key>(entries: { readonly size: number; keys(): Iterable<Key>; delete(key: Key): boolean }, max: number): void {
   const [oldest] = entries.size > max ? entries.keys() : [];
   if (oldest !== undefined) entries.delete(oldest);

@@ -51,7 +51,7 @@ function compileRegularExpression(text: string, dotMatchesAll: boolean): (input:
   if (end < 2) throw new ServiceError('bad-request', 'A regular expression is written e/RE/ or e/RE/i.');
   const flags = text.slice(end + 1);
   if (!/^i?$/.test(flags)) throw new ServiceError('bad-request', `The flag "${flags}" is not known; "i" ignores case.`);
-  // The large engine is loaded only for regular expressions, and synchronously.
+  // The engine is large, and only regular expressions need it, so it is loaded here. `require` is used because compiling is synchronous.
   const { RE2JS } = require('re2js') as typeof import('re2js');
   try {
     const pattern = RE2JS.compile(text.slice(2, end), (flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0) | (dotMatchesAll ? RE2JS.DOTALL : 0));
@@ -77,7 +77,10 @@ function splitAlternatives(text: string): string[] {
   return [...parts, text.slice(start)];
 }
 
-/** Returns the index of the `]` that ends a class; -1 if there is none. A `]` right after the start belongs to the class. */
+/**
+ * Returns the index of the `]` that ends the class starting at `open`; -1 if there is none. A `]` right after the start belongs to the
+ * class.
+ */
 function classEnd(text: string, open: number): number {
   const first = text[open + 1] === '!' ? open + 2 : open + 1;
   return text.indexOf(']', first + 1);
@@ -90,8 +93,8 @@ type Token =
   | { kind: 'class'; negated: boolean; ranges: [string, string][] };
 
 /**
- * Folds the case of a character through its capital letter, so `ς` equals `σ`, and `ſ` equals `s`. `ı` is an exception: its capital is I,
- * but it must not equal `i`.
+ * Folds the case of a character: takes its capital letter, and then the small letter of that. So `ς` equals `σ` (both have the capital Σ),
+ * and `ſ` equals `s`. The exception is `ı`: its capital is I, but it must not equal `i`.
  */
 function foldOne(character: string): string {
   const lower = (character === 'ı' ? character : character.toUpperCase()).toLowerCase();
@@ -100,7 +103,7 @@ function foldOne(character: string): string {
   return simple.length === character.length ? simple : character;
 }
 
-// One by one, so that offsets in the folded and original texts are the same.
+// Characters are folded one by one, so that offsets in the folded text and in the original text are the same.
 function fold(text: string): string {
   if (/^[\u0000-\u007f]*$/.test(text)) return text.toLowerCase();
   return Array.from(text, foldOne).join('');
@@ -157,7 +160,10 @@ function compareCodePoints(a: string, b: string): number {
   return (a.codePointAt(0) ?? 0) - (b.codePointAt(0) ?? 0);
 }
 
-/** Compiles one glob. Backtracking goes to only the last `*`, which takes at most text length × glob length steps. */
+/**
+ * Compiles one glob. If it has only literal text and `*`, each literal is searched for. Other globs are matched with backtracking to only
+ * the last `*`, which takes at most text length × glob length steps.
+ */
 function compileGlob(glob: string): (text: string) => boolean {
   const tokens = parseGlob(glob);
   if (tokens.length === 1 && tokens[0]?.kind === 'some') return () => true;
@@ -165,7 +171,7 @@ function compileGlob(glob: string): (text: string) => boolean {
   return (text) => matchTokens(tokens, Array.from(text));
 }
 
-/** Searches for each literal after the previous one, in linear time. */
+/** Searches for each literal text between stars, each after the previous one, in linear time. */
 function literalRuns(tokens: readonly Token[]): (text: string) => boolean {
   const runs: string[] = [''];
   for (const token of tokens) {

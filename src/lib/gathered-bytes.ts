@@ -1,9 +1,9 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
-/** Each piece needs about a hundred bytes of memory, even for single bytes. */
+/** Maximum number of separate pieces. Each piece needs about a hundred bytes of memory, even if the other side sends single bytes. */
 const maxPieces = 1024;
 
-/** Joins bytes that arrive in pieces. Memory hardly depends on their number. */
+/** Joins bytes that arrive in pieces. The memory needed hardly depends on the number of pieces. */
 export class GatheredBytes {
   readonly #blocks: Buffer[] = [];
   #pieces: Buffer[] = [];
@@ -21,7 +21,7 @@ export class GatheredBytes {
     this.#pieces = [];
   }
 
-  /** @param maxBytes further bytes are left out */
+  /** Returns all bytes as one buffer. @param maxBytes further bytes are left out */
   whole(maxBytes = this.#sizeBytes): Buffer {
     const all = [...this.#blocks, ...this.#pieces];
     return all.length === 1 && maxBytes === this.#sizeBytes ? (all[0] as Buffer) : Buffer.concat(all, maxBytes);
@@ -31,10 +31,10 @@ export class GatheredBytes {
 let closedPort: MessagePort | undefined;
 
 /**
- * Frees the memory of buffers, so that V8 does not let garbage pile up. The memory is posted to a closed port, which detaches it (HTML,
- * "transferable objects").
+ * Frees the memory of buffers immediately, and leaves the buffers empty. Without this, V8 would let many megabytes of garbage pile up. The
+ * memory is posted to a closed port, which drops the message but still detaches the memory (HTML, "transferable objects").
  *
- * @param buffers a buffer that shares its memory is not changed
+ * @param buffers a buffer that shares its memory with others is not changed
  */
 export function freeBuffers(buffers: readonly Buffer[]): void {
   if (!closedPort) {

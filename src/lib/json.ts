@@ -1,17 +1,18 @@
-/** Maximum nesting depth of received JSON (docs/spec/http.md#bad-input). */
+/** Maximum nesting depth of lists and objects in JSON that the service receives (docs/spec/http.md#bad-input). */
 export const deepestJson = 64;
 
-/** Thrown for JSON that exceeds a limit. */
+/** Thrown for JSON that is nested too deeply or that has too many values. */
 export class JsonLimitError extends Error {}
 
 interface JsonLimits {
   deepest?: number;
-  /** Lists and objects count, and so do the values in them. */
+  /** Maximum number of values. Lists and objects count, and so do the values in them. */
   maxValues?: number;
 }
 
 /**
- * Parses received JSON. Thousands of levels would exhaust the stack of recursive code such as `JSON.stringify`.
+ * Parses JSON that the service receives. `JSON.parse` accepts several thousand levels, which would exhaust the stack of recursive code such
+ * as `JSON.stringify`.
  *
  * @throws JsonLimitError if the text exceeds a limit
  * @throws SyntaxError for a text that is not JSON
@@ -21,7 +22,7 @@ export function parseJson(text: string, { deepest = deepestJson, maxValues = Num
   return JSON.parse(text);
 }
 
-/** Most JSON has fewer brackets, so its depth need not be checked. */
+/** Returns whether a text has more opening brackets than `limit`. Most JSON has fewer brackets, so its depth need not be checked. */
 function hasManyBrackets(text: string, limit: number): boolean {
   let count = 0;
   for (const bracket of '[{')
@@ -60,7 +61,7 @@ function endOfText(json: string, start: number): number {
   return at;
 }
 
-/** Whether a value is a JSON object. */
+/** Returns whether a value is a JSON object, and not a list or null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -74,7 +75,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** Returns an own member. A received name such as `constructor` could find an inherited one. */
+/** Returns a member if the object itself has it. A plain lookup of a received name such as `constructor` could find an inherited member. */
 export function ownMember<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

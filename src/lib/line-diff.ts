@@ -1,4 +1,4 @@
-/** Of longer texts, all lines are shown as removed or added. */
+/** Maximum number of lines to compare. If a text has more lines, all lines are shown as removed or added. */
 const maxLines = 2000;
 
 /** Lists the lines that differ: `-` for lines of the first text, `+` for lines of the second. */
@@ -14,7 +14,7 @@ export function lineDiff(before: string, after: string): string[] {
 
 function middleDiff(a: readonly string[], b: readonly string[]): string[] {
   if (a.length > maxLines || b.length > maxLines) return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)];
-  // common[i][j] is the length of the longest common subsequence from lines i and j.
+  // common[i][j] is the length of the longest common subsequence of `a` from line i and `b` from line j.
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   const at = (i: number, j: number) => common[i]?.[j] ?? 0;
   for (let i = a.length - 1; i >= 0; i--) {

@@ -6,13 +6,14 @@ export function writeKeyValueList(items: readonly { key: string; value: string }
 }
 
 /**
- * Splits a comma-separated list with the quoting of RFC 4180. Empty items are kept.
+ * Splits a comma-separated list with the quoting of RFC 4180. An item in double quotes may contain commas and doubled quotes.
+ * Blanks around items are removed. Empty items are kept.
  *
- * @throws ServiceError `metadata-invalid` for bad quoting
+ * @throws ServiceError `metadata-invalid` if a quote is not closed or is in the middle of an item
  */
 export function parseList(text: string): string[] {
   const items: string[] = [];
-  // Each alternative begins with a different character, so the time is linear.
+  // Each alternative begins with a different character, so the time is linear in the length of the client's text.
   const item = /[ \t]*(?:"((?:[^"]|"")*)"[ \t]*|([^",\t ][^",]*|))(?:,|$)/y;
   for (;;) {
     const match = item.exec(text);
@@ -23,12 +24,12 @@ export function parseList(text: string): string[] {
 }
 
 /**
- * Splits a list of `key=value` items. Quotes enclose an item (`"key=a, b"`) or its value (`key="a, b"`).
+ * Splits a list of `key=value` items. The quotes may enclose a whole item (`"key=a, b"`) or only its value (`key="a, b"`).
  *
  * @throws ServiceError `metadata-invalid` for an item without `=`, an empty key, or bad quoting
  */
 export function parseKeyValueList(text: string): { key: string; value: string }[] {
-  // `key="a, b"` becomes `"key=a, b"`.
+  // `key="a, b"` becomes `"key=a, b"`. Items that are quoted as a whole are not changed.
   const normalised = text.replace(
     /"(?:[^"]|"")*"|(?<=^|,)([ \t]*)([^",=\s][^",=]*)=[ \t]*"((?:[^"]|"")*)"/g,
     (found, blanks, key, value) => (key === undefined ? found : `${blanks}"${key}=${value}"`),

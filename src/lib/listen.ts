@@ -2,18 +2,23 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { ServiceError, systemErrorCode } from './errors.ts';
 
-/** Whether a request is HTTP/1.0 with a Transfer-Encoding. A proxy might disagree where it ends (RFC 9112 §6.1). */
+/**
+ * Returns whether a request is HTTP/1.0 with a Transfer-Encoding. A proxy and svc might disagree where such a request ends (RFC 9112 §6.1).
+ */
 export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string; headers: IncomingHttpHeaders }): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
-/** Clears the target and host of a request. Hono's adapter would answer with an empty 400 if they form no valid URL. */
+/**
+ * Clears the target and host of a request after svc has read them. Otherwise Hono's adapter would build an unused URL from them, and would
+ * answer with an empty 400 if this URL is not valid.
+ */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';
   incoming.headers.host = '';
 }
 
-/** Explains why a server cannot listen and, if known, the solution. */
+/** Explains why a server cannot listen and, if it is known, how to solve the problem. */
 export function listenFault(error: Error): string {
   switch (systemErrorCode(error)) {
     case 'EADDRINUSE':
@@ -27,13 +32,13 @@ export function listenFault(error: Error): string {
   }
 }
 
-/** Connections that wait to be accepted. The system may have a lower limit. */
+/** Maximum number of connections that wait to be accepted. The system may have a lower limit. */
 const backlog = 4096;
 
 /**
  * Starts to accept connections.
  *
- * @param onError called for later errors
+ * @param onError called for errors after the start
  * @throws ServiceError `unavailable` with the address, if it is in use or not permitted
  */
 export function listen(
@@ -55,13 +60,13 @@ export function listen(
   });
 }
 
-/** Returns the URL of a listening server, without a path and with its real port. */
+/** Returns the URL of a listening server, without a path. If the configured port is 0, the URL has the port that the system chose. */
 export function serverUrl(scheme: string, server: Server): string {
   const { address, port } = server.address() as AddressInfo;
   return `${scheme}://${authority(address, port)}`;
 }
 
-/** Joins address and port (RFC 3986 §3.2). */
+/** Joins an address and a port as in a URL (RFC 3986 §3.2). */
 export function authority(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

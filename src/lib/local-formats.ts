@@ -1,18 +1,21 @@
-/** Maximum number of cached texts. Uncached, they take longer than the rest of a listing's row. */
+/**
+ * Maximum number of date texts, and of size texts, that are cached. Without a cache, formatting them takes longer than rendering the rest
+ * of a listing's row.
+ */
 const maxTexts = 2_000;
 
 const dayMinutes = 24 * 60;
 
 const sizeUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
 
-/** Writes the same text as `Intl.DateTimeFormat`, from cached parts. */
+/** Writes the same text as `Intl.DateTimeFormat` with date and short time in UTC, but builds it from cached parts. */
 class DateTexts {
   readonly #whole: Intl.DateTimeFormat;
   readonly #date: Intl.DateTimeFormat;
   readonly #time: Intl.DateTimeFormat;
   readonly #days = new Map<number, string>();
   readonly #times: string[] = [];
-  /** The texts around date and time; undefined if the time comes first. */
+  /** The texts before, between and after date and time; undefined for a language that puts the time before the date. */
   readonly #around: readonly [string, string, string] | undefined;
 
   constructor(formatTag: string) {
@@ -48,26 +51,26 @@ class DateTexts {
   }
 }
 
-/** Formats dates and sizes for a language. */
+/** Formats dates and sizes in the style of a language. */
 export class LocalFormats {
   readonly #tag: string;
-  // Creating formatters takes longer than rendering a whole page.
+  // Formatters are created at their first use, because creating them takes longer than rendering a whole page.
   #dates: DateTexts | undefined;
   #sizes: readonly Intl.NumberFormat[] | undefined;
   readonly #sizeTexts = new Map<number, string>();
 
-  /** @param tag language and region (`en-GB`) */
+  /** @param tag language, with the region whose formats are used (`en-GB`) */
   constructor(tag: string) {
     this.#tag = tag;
   }
 
-  /** Writes a time in UTC. */
+  /** Writes a time for people to read, in UTC. */
   date(timeMs: number): string {
     this.#dates ??= new DateTexts(this.#tag);
     return this.#dates.text(timeMs);
   }
 
-  /** Writes a size in powers of 1000. */
+  /** Writes a size for people to read, in powers of 1000, with at most one decimal. */
   size(bytes: number): string {
     const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), sizeUnits.length - 1);
     const tenths = Math.round((bytes / 1000 ** power) * 10);
@@ -79,7 +82,7 @@ export class LocalFormats {
     return text;
   }
 
-  /** Writes the exact size. */
+  /** Writes the exact size for people to read. */
   bytes(bytes: number): string {
     return this.#sizeFormat(0).format(bytes);
   }

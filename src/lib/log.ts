@@ -9,7 +9,7 @@ export type LogFormat = 'pretty' | 'json';
 export type LogFields = Record<string, unknown>;
 
 export interface Log {
-  /** Whether callers need to compute the fields of `debug`. */
+  /** Whether `debug` writes anything. If not, callers need not compute the fields. */
   readonly isDebug: boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -21,14 +21,14 @@ export interface LogOptions {
   level: LogLevel;
   format: LogFormat;
   clock: Clock;
-  /** The line includes its newline. */
+  /** Called with each finished line, including its newline. */
   write: (line: string) => void;
-  /** Whether to use ANSI colours. */
+  /** Whether the pretty format uses ANSI colours. */
   colour?: boolean;
   fields?: LogFields;
 }
 
-// A second safeguard against values that a caller logs by mistake.
+// Fields whose values are masked. This is a second safeguard, in case a caller logs such a value by mistake.
 const maskedFields = new Set(['password', 'authorization', 'cookie', 'set-cookie', 'session', 'token', 'content', 'secret']);
 
 const colours: Record<LogLevel, string> = { debug: '\u001b[2m', info: '\u001b[36m', warn: '\u001b[33m', error: '\u001b[31m' };
@@ -38,7 +38,7 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-// A line break must not make a second log line.
+// A line break or control character in a value must not make a second log line.
 function visible(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,

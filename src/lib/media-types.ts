@@ -1,4 +1,4 @@
-/** Items are `extension=subtype`, or one word for both. */
+/** Media types by extension. Each main type has items `extension=subtype`, or one word if extension and subtype are the same. */
 const types = {
   application: [
     'abw=x-abiword ai=postscript apk=vnd.android.package-archive azw=vnd.amazon.ebook bin=octet-stream bz=x-bzip bz2=x-bzip2',
@@ -33,13 +33,13 @@ const types = {
   ],
 };
 
-/** Extensions of text files without a media type, mostly source code. */
+/** Extensions of text files that have no media type. Most of these files contain source code. */
 const textExtensions = [
   'bash bat cc cjs clj cmake cs cts cxx dart env ex exs fish fs gradle graphql groovy hcl hh hpp hs hxx jsx jl kt kts less lisp lock lua',
   'm mk ml mm mts nim nix pas pm properties proto ps1 r sass scala scm scss sol styl svelte swift tcl tf tsx v vb vhdl vim vue zig zsh',
 ];
 
-/** Text files without an extension, in lower case. */
+/** Names of text files without an extension, or with a dot at the start. They are in lower case. */
 const textNames = new Set(
   words([
     'authors changelog contributing copying dockerfile gemfile install jenkinsfile license makefile notice procfile rakefile readme todo',
@@ -61,7 +61,7 @@ function words(lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '));
 }
 
-/** Returns the media type by the file name; `application/octet-stream` if it is unknown. Text is UTF-8. */
+/** Returns the media type of a file from its name; `application/octet-stream` if it is unknown. Text is treated as UTF-8. */
 export function mediaTypeByName(fileName: string): string {
   const name = fileName.toLowerCase();
   const dot = name.lastIndexOf('.');
@@ -69,14 +69,20 @@ export function mediaTypeByName(fileName: string): string {
   return byExtension ?? (textNames.has(name) ? plainText : 'application/octet-stream');
 }
 
-/** Files that a browser may show inside a page of the service. */
+/** The kinds of files that a browser may show inside a page of the service. */
 export type InlineKind = 'image' | 'pdf' | 'audio' | 'video' | 'text';
 
-/** Shown as text. `video/mp2t` is here, because most `.ts` files are TypeScript. */
+/**
+ * Types that are shown as text: some types outside `text/*`, and all of `text/*` except HTML. `video/mp2t` is shown as text, because most
+ * `.ts` files are TypeScript, and browsers cannot play such videos.
+ */
 const plainTextTypes =
   /^(application\/(json|ld\+json|manifest\+json|sql|toml|x-csh|x-httpd-php|x-ndjson|x-sh|x-subrip|yaml)|video\/mp2t|text\/(?!html$).*)$/;
 
-/** Returns how `?inline` may show a type. HTML, SVG and XML are never shown, because their scripts would run in the service's origin. */
+/**
+ * Returns how `?inline` may show a media type; undefined if it must not. HTML, SVG and XML are never shown, because their scripts would run
+ * in the service's origin.
+ */
 export function inlineKind(mediaType: string): InlineKind | undefined {
   const essence = mediaType.split(';', 1)[0] as string;
   if (essence === 'application/pdf') return 'pdf';
@@ -86,7 +92,7 @@ export function inlineKind(mediaType: string): InlineKind | undefined {
   return main === 'image' || main === 'audio' || main === 'video' ? main : undefined;
 }
 
-/** Icons of files without a preview, or with one that says less. The first match applies. */
+/** Icons of files that have no preview, or whose preview says less about the file than the icon. The first match applies. */
 const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['sheet', /excel|spreadsheet|numbers|text\/(csv|tab-separated)|parquet/],
   ['slides', /powerpoint|presentation|keynote/],
@@ -96,12 +102,12 @@ const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['code', /javascript|^text\/(x-|css|html)|json|yaml|toml|xml|\/sql|x-c?sh$|php|wasm|mp2t/],
 ];
 
-/** Text files with prose. */
+/** Matches the names of text files that contain prose, not programs or settings. */
 const prose = /^[^.]+$|\.(txt|log|asc|text)$/i;
 
 const plainKinds: readonly (string | undefined)[] = ['image', 'pdf', 'audio', 'video'];
 
-/** Files that a script of the page previews. */
+/** Kinds of files that a script of the web page previews: as text, or as a list of the archive's members. */
 const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
   ['text', /^text\/html$|^(?!image\/).*[/+]xml$/],
   ['zip', /^application\/(zip|java-archive|epub\+zip|vnd\.android\.package-archive|vnd\.google-earth\.kmz)$/],
@@ -109,7 +115,10 @@ const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
 
 const classesByType = new Map<string, string>();
 
-/** Returns the CSS classes of a file's icon: the kind of its preview, and the icon's name. */
+/**
+ * Returns the CSS classes of a file's icon: the kind of the file's preview, if it has one, and the name of the icon, if the preview needs
+ * an icon.
+ */
 export function fileIconClasses(name: string): string {
   const mediaType = mediaTypeByName(name);
   if (mediaType.startsWith('text/plain')) return prose.test(name) ? 'text' : 'text code';

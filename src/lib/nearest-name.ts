@@ -1,4 +1,6 @@
-/** Returns the optimal string alignment distance: insertions, deletions, changes and swaps of neighbours. */
+/**
+ * Returns how many insertions, deletions, changes and swaps of neighbours turn one text into the other (optimal string alignment distance).
+ */
 function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   const at = (row: number, column: number) => rows[row]?.[column] as number;
@@ -16,9 +18,10 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * Finds the name that was probably meant. Up to a third of the letters may differ, at least one.
+ * Finds the known name that was probably meant. Up to a third of its letters may differ. In a name of one or two letters, one letter may
+ * differ.
  *
- * @returns undefined if no name is similar
+ * @returns undefined if no name is that similar
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   let best: { name: string; distance: number } | undefined;
@@ -29,7 +32,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return best && best.distance <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined;
 }
 
-/** Returns a question with the name that was probably meant, if any. */
+/** Returns a question that suggests the name that was probably meant; undefined if no name is similar. */
 export function didYouMean(name: string, known: Iterable<string>): string | undefined {
   const nearest = nearestName(name, known);
   return nearest === undefined ? undefined : `did you mean "${nearest}"?`;

@@ -9,7 +9,7 @@ import { parseList } from './list-values.ts';
  * one normalised value. Options share schemas, because the creation of a schema takes time at every start.
  */
 
-/** Not empty, without `/` and `|`. */
+/** A text that is not empty and contains neither `/` nor `|`. */
 export const uuidText = z
   .string()
   .min(1, 'must not be empty')
@@ -32,7 +32,7 @@ const numberOrText = [
     .transform(Number),
 ] as const;
 
-/** A number, also as text. Both limits are inclusive. */
+/** A number, or a number as text. `minimum` and `maximum` are inclusive. */
 export function number(minimum: number, maximum: number) {
   const range = `must be a number from ${minimum} to ${maximum}`;
   return z.union(numberOrText, { error: range }).refine((value) => value >= minimum && value <= maximum, range);
@@ -40,7 +40,7 @@ export function number(minimum: number, maximum: number) {
 
 const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-/** Seconds, or a text such as `30s`, `10m`, `8h` or `3d`. @param maximum in seconds */
+/** A time in seconds, or a text such as `30s`, `10m`, `8h` or `3d`. @param maximum maximum in seconds */
 export function duration(maximum: number) {
   const message = `must be seconds, or a time such as 30s, 10m, 8h or 3d; from 0 to ${maximum} s`;
   return z.union([z.number(), z.string()], { error: message }).transform((value, context) => {
@@ -51,17 +51,17 @@ export function duration(maximum: number) {
   });
 }
 
-/** A whole number, also as text. */
+/** A whole number, or a whole number as text. */
 export function integer(minimum: number, maximum: number) {
   return number(minimum, maximum).refine(Number.isInteger, 'must be a whole number');
 }
 
-/** A double represents all integers up to this size. */
+/** Maximum size in bytes that options accept. A double can represent all integers up to this size exactly. */
 export const largestSizeBytes = Number.MAX_SAFE_INTEGER;
 
 const scalarText = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
 
-/** Runs `read`. A `ServiceError` becomes an issue of the option. @returns undefined in that case */
+/** Runs `read`. A `ServiceError` from it becomes an issue of the option. @returns undefined in that case */
 export function readOrIssue<T>(context: z.core.$RefinementCtx, read: () => T): T | undefined {
   try {
     return read();
@@ -81,12 +81,12 @@ const texts = z
     return items?.filter((item) => item !== '') ?? z.NEVER;
   });
 
-/** A comma-separated list (RFC 4180 quoting), or a list of texts, without empty items. */
+/** A comma-separated list (with the quoting of RFC 4180), or a list of texts. Empty items are dropped. */
 export function textList() {
   return texts;
 }
 
-/** Lines of a text, or a list of texts, without empty lines. */
+/** Lines of a text, or a list of texts. Empty lines are dropped. */
 export function lineList() {
   return z
     .union([scalarText, z.array(scalarText), z.null()], { error: 'must be a list, or a text with one item per line' })
@@ -97,7 +97,10 @@ export function lineList() {
     });
 }
 
-/** Headers as lines `Name: value`, or as a map. The result is an ordered list of `[name, value]`. */
+/**
+ * Headers as `Name: value`, as several such lines, as a list of such lines, or as a map. The result is a list of `[name, value]` pairs in
+ * the same order.
+ */
 export function headerLines() {
   return z
     .union([z.string(), z.array(z.string()), z.record(z.string(), scalarText), z.null()], {
@@ -107,7 +110,7 @@ export function headerLines() {
       const pairs = splitHeaders(value);
       for (const [index, [name, text]] of pairs.entries()) {
         if (text === undefined) context.addIssue({ code: 'custom', message: 'each line must be "Name: value"' });
-        // The name may be a part of a secret.
+        // The name is not shown, because it may be a part of a secret.
         else if (!isHeaderName(name))
           context.addIssue({ code: 'custom', message: `the text before ":" in header ${index + 1} is not a header name` });
         else if (!isHeaderValue(text))
@@ -130,7 +133,7 @@ function splitHeaders(value: string | string[] | Record<string, string> | null):
     });
 }
 
-// The service sets these headers itself (RFC 9110 §7.6.1, RFC 9112 §6).
+// The service itself sets the headers for the connection and for framing (RFC 9110 §7.6.1, RFC 9112 §6).
 const framingHeaders = new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
 /** Headers for requests to a remote endpoint. */
@@ -148,7 +151,7 @@ export function headerNames() {
   return textList().refine((names) => names.every(isHeaderName), 'must be header names');
 }
 
-/** `a, b` or `!a, !b`. */
+/** A list of items to include or exclude: `a, b` or `!a, !b`. */
 export interface Filter<T> {
   include: T[];
   exclude: T[];
@@ -171,7 +174,9 @@ export function expressionText() {
   return z.string().superRefine((text, context) => void readOrIssue(context, () => compileExpression(text)));
 }
 
-/** http or https URLs, without credentials, which logs would show. */
+/**
+ * One or more http or https URLs, as a comma-separated text or as a list. URLs with credentials are refused, because logs would show them.
+ */
 export function urlList() {
   return textList().superRefine((urls, context) => {
     if (urls.length === 0) context.addIssue({ code: 'custom', message: 'must name at least one URL' });
@@ -186,7 +191,7 @@ export function urlList() {
   });
 }
 
-/** Scheme, host and port. */
+/** Origins, which consist of scheme, host and port, as a comma-separated text or as a list. */
 export function originList() {
   return textList().superRefine((items, context) => {
     for (const item of items) {
@@ -198,7 +203,7 @@ export function originList() {
 
 const textOrNothing = z.union([scalarText, z.null()]).transform((value) => value ?? '');
 
-/** Null or a missing value is an empty text. */
+/** A text. Null and a missing value mean an empty text. */
 export function optionalText() {
   return textOrNothing;
 }

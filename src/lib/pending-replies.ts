@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { catching } from './catching.ts';
 
-/** Pending requests on one connection (pipelined requests or HTTP/2 streams). */
+/** Maximum number of requests that can be pending on one connection (pipelined requests or HTTP/2 streams). */
 export const maxPending = 128;
 
 interface Waiting {
@@ -10,20 +10,23 @@ interface Waiting {
   run: () => void;
 }
 
-/** Runs pipelined HTTP/1 requests one after the other. An early start would hold files and memory until earlier replies are read. */
+/**
+ * Runs the pipelined HTTP/1 requests of a connection one after the other. Replies must be sent in order, so a request that started early
+ * would hold files and memory while the client still reads an earlier reply.
+ */
 export class PendingReplies {
   readonly #bySocket = new Map<Socket, Waiting[]>();
   readonly #onFault: (error: unknown, outgoing: ServerResponse) => void;
 
-  /** @param onFault handles uncaught errors of requests; must not throw */
+  /** @param onFault handles errors that requests do not catch; must not throw */
   constructor(onFault: (error: unknown, outgoing: ServerResponse) => void) {
     this.#onFault = onFault;
   }
 
   /**
-   * Runs a request after the earlier ones of its connection.
+   * Runs a request after the earlier requests of its connection, unless the connection ends first.
    *
-   * @returns false if too many are pending
+   * @returns false if too many requests of the connection are pending already
    */
   add({ socket }: IncomingMessage, outgoing: ServerResponse, run: () => void): boolean {
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
@@ -33,13 +36,13 @@ export class PendingReplies {
     return true;
   }
 
-  /** Yields the first pending reply of each connection. */
+  /** Yields the first pending reply of each connection, which is the one that is being prepared or sent. */
   *underWay(): Generator<ServerResponse> {
     for (const [first] of this.#bySocket.values()) if (first) yield first.outgoing;
   }
 
   #start(socket: Socket, pending: Waiting[]): void {
-    // After a reply that ends the connection, nothing runs (RFC 9112 §9.6).
+    // After a reply that ends the connection, no further request is run (RFC 9112 §9.6).
     if (!socket.writable) pending.length = 0;
     const [first] = pending;
     if (!first) return;
@@ -58,7 +61,7 @@ export class PendingReplies {
     }
   }
 
-  /** If true, nothing else may be written to the connection. */
+  /** Returns whether a reply is being sent on a connection. If so, nothing else may be written there. */
   isReplying(socket: Socket): boolean {
     return this.#bySocket.get(socket)?.[0]?.outgoing.headersSent ?? false;
   }

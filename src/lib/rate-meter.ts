@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Counts frequent occurrences, so that one log line per period has their number. */
+/** Counts occurrences that may be too frequent for one log line each. They are logged at most once per period, with their number. */
 export class ThrottledCount {
   readonly #clock: Clock;
   readonly #everyMs: number;
@@ -12,7 +12,7 @@ export class ThrottledCount {
     this.#everyMs = everyMs;
   }
 
-  /** Counts one occurrence. @returns the number since the last report, if one is due */
+  /** Counts one occurrence. @returns the number of occurrences since the last report, including this one; undefined if no report is due */
   record(): number | undefined {
     this.#count++;
     const nowMs = this.#clock.monotonicMs();
@@ -24,19 +24,19 @@ export class ThrottledCount {
   }
 }
 
-/** On average `requests` in `seconds`, and up to `burst` at the same time. */
+/** A maximum rate: on average `requests` in `seconds`, and up to `burst` requests at the same time. */
 export interface Rate {
   requests: number;
   seconds: number;
   burst: number;
 }
 
-/** Enforces a rate (token bucket). Early callers wait in order. */
+/** Enforces a rate (token bucket). Callers that arrive too early wait, in the order of their arrival. */
 export class RateLimit {
   readonly #clock: Clock;
   readonly #everyMs: number;
   readonly #burst: number;
-  /** Negative while callers wait. */
+  /** Number of available tokens. It is negative while callers wait. */
   #tokens: number;
   #atMs: number;
 
@@ -48,7 +48,7 @@ export class RateLimit {
     this.#atMs = clock.monotonicMs();
   }
 
-  /** Resolves when the caller may continue. @throws the signal's reason if it aborts */
+  /** Resolves when the caller may continue. @throws the signal's reason if the signal aborts first */
   async take(signal?: AbortSignal): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#atMs) / this.#everyMs);
@@ -67,7 +67,7 @@ export class RateLimit {
 const slotMs = 5000;
 const slots = 12;
 
-/** Counts occurrences in the last minute. */
+/** Counts how often something happened in the last minute. */
 export class RateMeter {
   readonly #clock: Clock;
   readonly #counts = new Array<number>(slots).fill(0);
@@ -82,7 +82,7 @@ export class RateMeter {
     this.#counts[this.#slot % slots] = (this.#counts[this.#slot % slots] ?? 0) + 1;
   }
 
-  /** In the last 55 to 60 seconds. */
+  /** Number of occurrences in the last 55 to 60 seconds. */
   get perMinute(): number {
     this.#forget();
     return this.#counts.reduce((sum, count) => sum + count, 0);

@@ -1,29 +1,29 @@
-/** Sends pages of a reply body. Resolves when the kernel has them. */
+/** Sends the pages of a reply body, which are buffers. Each promise resolves when the kernel has the bytes. */
 interface PageWriter {
   write(bytes: Buffer): Promise<void>;
   end(): Promise<void>;
 }
 
-/** Builds a reply body in two pages: one is filled while the other is sent. For one caller at a time. */
+/** Builds a reply body in two pages. One page is filled while the other one is sent. Only one caller may use it at a time. */
 export class PagedBody {
   readonly #writer: PageWriter;
   #page: Buffer;
   #other: Buffer;
   #usedBytes = 0;
   #written: Promise<void> | undefined;
-  /** Bytes that the kernel has accepted. */
+  /** Number of bytes that the kernel has accepted so far. */
   sentBytes = 0;
 
-  /** @param pages not used elsewhere until the body has ended */
+  /** @param pages two buffers, which nothing else may use before the body has ended */
   constructor(writer: PageWriter, pages: SendBuffers['pair']) {
     this.#writer = writer;
     [this.#page, this.#other] = pages;
   }
 
   /**
-   * Returns the free rest of a page.
+   * Returns the free rest of the current page.
    *
-   * @param leastBytes if less is free, the page changes
+   * @param leastBytes minimum length; if less is free, the other page becomes the current one
    * @throws ServiceError `client-gone` if the client disconnected
    */
   async free(leastBytes: number): Promise<Buffer> {
@@ -32,17 +32,17 @@ export class PagedBody {
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** May be empty. */
+  /** The free rest of the current page. It may be empty. */
   get rest(): Buffer {
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** Records bytes that were written to `free` or `rest`. */
+  /** Records how many bytes the caller has written to the buffer from `free` or `rest`. */
   use(bytes: number): void {
     this.#usedBytes += bytes;
   }
 
-  /** @throws ServiceError `client-gone` if the client disconnected */
+  /** Adds bytes of any length. @throws ServiceError `client-gone` if the client disconnected */
   async add(bytes: Buffer): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       const free = await this.free(1);
@@ -52,14 +52,14 @@ export class PagedBody {
     }
   }
 
-  /** Sends the rest and ends the body. @throws ServiceError `client-gone` if the client disconnected */
+  /** Sends the remaining bytes and ends the body. @throws ServiceError `client-gone` if the client disconnected */
   async end(): Promise<void> {
     if (this.#usedBytes > 0) await this.#turn();
     await this.#written;
     await this.#writer.end();
   }
 
-  // Sent a moment later, so that the next read starts first and other requests can run.
+  // The page is sent a moment later, so that the next read starts first and other requests can run in between.
   async #turn(): Promise<void> {
     await this.#written;
     const bytes = this.#page.subarray(0, this.#usedBytes);
@@ -67,27 +67,32 @@ export class PagedBody {
       await this.#writer.write(bytes);
       this.sentBytes += bytes.length;
     });
-    // The next `#turn` or `end` awaits it; an earlier rejection is not unhandled.
+    // The next call of `#turn` or `end` awaits this promise. If the promise rejects before that, the rejection must not count as unhandled.
     this.#written.catch(() => {});
     [this.#page, this.#other] = [this.#other, this.#page];
     this.#usedBytes = 0;
   }
 }
 
-/** Two buffers for one download. */
+/** Two buffers for one download. One is filled while the other one is sent. */
 export interface SendBuffers {
   readonly pair: readonly [Buffer, Buffer];
-  /** Must be called once. @param isFree whether another download may take them */
+  /** Gives the buffers back. Must be called once. @param isFree whether nothing uses them now, so that another download may take them */
   release(isFree: boolean): void;
 }
 
-/** The fastest size for large bodies (docs/design/costs.md): 1 MiB and the header of an archive's member. */
+/**
+ * Size of the buffers with which large bodies are sent fastest (docs/design/costs.md). It has room for the header of an archive's member
+ * and 1 MiB of the member's content.
+ */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 
-/** For HTTP/2 streams, and beyond `maxLargePairs`: the initial window of a stream (RFC 9113 §6.9.2). */
+/**
+ * Size of the buffers for HTTP/2 streams, and for downloads beyond `maxLargePairs`. It is the initial window of a stream (RFC 9113 §6.9.2).
+ */
 const smallBytes = 64 * 1024;
 
-/** Slow clients keep their buffers for a long time. */
+/** Maximum number of downloads with large buffers at a time. Slow clients keep their buffers for a long time. */
 const maxLargePairs = 32;
 
 const maxIdlePairs = 8;
@@ -95,9 +100,10 @@ const idlePairs: [Buffer, Buffer][] = [];
 let largePairs = 0;
 
 /**
- * Takes buffers for one download. The first ones are large, so that a thousand slow clients need 200 MiB instead of 2 GiB.
+ * Takes buffers for one download of a file or an archive. The first downloads get large buffers, and further ones small buffers, so that a
+ * thousand slow clients need 200 MiB instead of 2 GiB.
  *
- * @param isStream whether it is an HTTP/2 stream, of which a connection can have many
+ * @param isStream whether the download is an HTTP/2 stream, because one connection can have many streams
  */
 export function takeSendBuffers(isStream: boolean): SendBuffers {
   if (isStream || largePairs >= maxLargePairs) return { pair: newPair(smallBytes), release() {} };

@@ -1,17 +1,17 @@
 /** A template such as `{account.name} uploaded {data.path}`. */
 export interface TextTemplate {
-  /** As in the template. */
+  /** Names of the variables, as they are written in the template. */
   readonly variables: readonly string[];
   /**
-   * Inserts the values. An unknown variable is empty (docs/spec/delivery.md#templates).
+   * Inserts the values. An unknown variable becomes an empty text (docs/spec/delivery.md#templates).
    *
-   * @param lookUp returns a value by the variable's name
-   * @param encode escapes a value; `before` is all literal text up to it
+   * @param lookUp returns the value of a variable by its name in the template
+   * @param encode escapes a value; `before` is all literal text of the template up to the value, without the values inserted so far
    */
   render(lookUp: (name: string) => string | undefined, encode?: (value: string, name: string, before: string) => string): string;
 }
 
-// `{{` and `}}` are literal braces. So are other braces without a variable, because a template may be JSON.
+// `{{` and `}}` are literal braces. A brace that does not begin a variable is also literal, because a template may be JSON.
 const token = /\{\{|\}\}|\{([\p{L}_][\p{L}\p{N}_.-]*)\}/gu;
 
 /** Parses a template. Every text is a valid template. */

@@ -1,6 +1,6 @@
 import { hash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Node.js keeps only one key: a client with an older ticket makes a full handshake. */
+/** Lifetime of the secret for session tickets. Node.js keeps only one key, so a client with an older ticket makes a full handshake. */
 export const ticketSecretLastsMs = 12 * 60 * 60 * 1000;
 
 /** Creates a secret for `TicketKeys`. */
@@ -14,8 +14,8 @@ export interface TicketOptions {
 }
 
 /**
- * Keys of TLS session tickets, derived from one secret of all nodes, so that a client can resume with any node. The secret is only in
- * memory.
+ * The keys of TLS session tickets. All nodes derive them from one secret, so that a client can resume its session with any node. The secret
+ * is only in memory, and is renewed.
  */
 export class TicketKeys {
   #secret: Buffer;
@@ -38,15 +38,15 @@ export class TicketKeys {
   }
 
   /**
-   * Returns keys for one service. A ticket contains the verified client certificate, so only a service that trusts the same authorities may
-   * accept it.
+   * Returns keys that only one service uses. A ticket contains the verified client certificate, so it must be accepted only by a service
+   * that trusts the same authorities.
    *
    * @param clientCa content of the file `tls_client_ca_path`
    */
   of(service: string, clientCa: Buffer | undefined): TicketOptions {
     const scope = hash('sha256', JSON.stringify([service, clientCa?.toString('base64')]), 'buffer');
     const ticketKeys = Buffer.from(hkdfSync('sha256', this.#secret, scope, 'session tickets', 48));
-    // At most 32 bytes.
+    // The context may have at most 32 bytes.
     return { ticketKeys, sessionIdContext: scope.toString('base64url').slice(0, 32) };
   }
 }

@@ -14,9 +14,9 @@ function zoneFormat(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Returns wall-clock milliseconds, as if they were UTC. */
+/** Returns the wall-clock time in a zone, in milliseconds as if it were UTC. */
 export function wallClock(timeMs: number, timeZone: string): number {
-  // `Intl` would take 40 µs, and a history has thousands of times.
+  // The default zone needs no calendar. `Intl` would take 40 µs for each time, and a history has thousands of them.
   if (timeZone === 'UTC') return timeMs;
   const parts = Object.fromEntries(
     zoneFormat(timeZone)
@@ -28,9 +28,10 @@ export function wallClock(timeMs: number, timeZone: string): number {
 }
 
 /**
- * Returns the instant at which the zone's clock shows a time: the first of two, or the end of a gap.
+ * Returns the instant at which a wall clock in the zone shows a time. If the clock shows the time twice, this is the first of the two
+ * instants. If the clock skips the time, this is the end of the gap.
  *
- * @param wall milliseconds, as if they were UTC
+ * @param wall the time that the clock shows, in milliseconds as if it were UTC
  */
 export function findInstant(wall: number, timeZone: string): number {
   const offsetAt = (timeMs: number) => wallClock(timeMs, timeZone) - timeMs;
@@ -47,7 +48,7 @@ export function findInstant(wall: number, timeZone: string): number {
   return after;
 }
 
-/** Formats RFC 3339 with the zone's offset, such as `2026-03-29T06:00:00+02:00`. */
+/** Formats a time as RFC 3339 with the offset of the zone, such as `2026-03-29T06:00:00+02:00`. */
 export function zonedTime(timeMs: number, timeZone: string): string {
   const wall = wallClock(timeMs, timeZone);
   const minutes = Math.round((wall - timeMs) / minuteMs);

@@ -115,7 +115,7 @@ export class Certificates {
   #sources(config: Config, key: string): ChallengeSources {
     const { store } = this.#dependencies;
     const served = keptServices(config).filter(({ options, service }) => options.challenge === 'http-01' && addressKey(service) === key);
-    // The order is reversed, because the last entry of a name wins.
+    // In a Map, the last entry of a name wins. So the order is reversed, and the first service with the name is used.
     const origins = new Map(
       served
         .toReversed()
@@ -128,7 +128,10 @@ export class Certificates {
   }
 }
 
-/** Returns the origin of a domain for browsers. A proxy can listen at another port, so `accepted_origins` is used first. */
+/**
+ * Returns the origin under which browsers reach a domain. A proxy can listen at another port than the service, so `accepted_origins` is
+ * used first.
+ */
 function domainOrigin(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
   const known = accepted_origins.find((origin) => origin.startsWith('https:') && new URL(origin).hostname === domain);
   return known ?? new URL(`https://${domain}:${port}`).origin;

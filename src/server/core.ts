@@ -106,7 +106,7 @@ export class Core {
         folder: journalFolder(dataFolder.path),
         maximumFileSizeBytes: journal.maximum_file_size,
         retentionDays: journal.retention_days,
-        // Searches use Redis, so the local journal needs no summaries.
+        // Searches in a shared journal use Redis, so the local journal needs no summaries for searches.
         hasSummaries: state.openShared === undefined,
         neededFrom,
         evidence: {
@@ -125,7 +125,7 @@ export class Core {
       return local;
     };
     const own = {
-      // All nodes can have the same configured `server.uuid`.
+      // The node is identified by the UUID of its data folder, because all nodes can have the same `server.uuid` in the configuration.
       node: dataFolder.serverUuid(),
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,
@@ -183,7 +183,7 @@ export class Core {
       missingFolders: new MissingFolders(log),
       excludedPaths: [excludedPath],
     };
-    // The latest events of this node can be missing in the shared journal.
+    // The latest events of this node can be missing in the shared journal, so both journals are searched.
     const journals = new Set([local, opened.journal].filter((journal) => journal !== undefined));
     const isJournalled = async (uuid: string, sinceMs: number) => {
       for (const journal of journals) if (await hasEvent(journal, uuid, sinceMs)) return true;
@@ -277,7 +277,7 @@ async function openOwn(
 ): Promise<SharedJournal> {
   const folder = deliveriesFolder(dataFolder.path);
   const { maximum_file_size, retention_days } = config.server.events;
-  // Opening the journal removes events that no handler needs.
+  // The positions are read first, because opening the journal removes events that no handler needs any more.
   const positions = await HandlerPositions.open(folder, log);
   let store: FileDeliveryStore | undefined;
   const journal = makeLocal(() => (store ? store.neededFrom() : positions.oldest(enabledHandlers(config))));
@@ -332,7 +332,8 @@ function forwardMeans({ journal, events, files, findAccount }: Dependencies): Fo
     records: {
       async forwarded(event, { component, url, sizeBytes, digest, status }) {
         const about = { event_id: event.id, event_uuid: event.uuid, uuid: component.uuid, name: component.name };
-        // Written before the file is moved, so that another node learns that it was sent.
+        // The event is written before the file is moved. If this node is killed, the node that takes over learns from the event that the
+        // file was sent.
         await events.emitShared({
           id: eventIds.fileForwarded,
           context: { account: processAccount(), component },

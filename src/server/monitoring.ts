@@ -15,7 +15,10 @@ import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 /** Maximum number of kinds of errors that are kept. */
 const maxErrors = 20;
 
-/** A kind of error: failures that differ only in names and numbers. The members from `time` to `node` are those of the newest one. */
+/**
+ * A kind of error, as consoles show it: events in group `failure` that differ only in names and numbers. The members from `time` to
+ * `node` are those of the newest event.
+ */
 export interface RecentError {
   /** A key that all errors of one kind share. */
   kind: string;
@@ -42,15 +45,17 @@ export interface TallyFigures {
   errors: RecentError[];
 }
 
-/** Characters of a message that distinguish kinds. */
+/** Number of characters of a message that are compared to distinguish kinds. */
 const comparedCharacters = 200;
 
-/** Keeps the most recent kinds of errors, with the numbers of their events. */
+/** Keeps the most recent kinds of errors, each with the number of its events. */
 export class ErrorKinds {
-  /** The kind of the newest error is last. */
+  /** Errors by kind; the kind of the newest error is last. */
   readonly #kinds = new Map<string, RecentError>();
 
-  /** Adds a failure, unless a client ended its download. Events must be in the order of their times. */
+  /**
+   * Adds an event that is a failure, unless a client itself ended a download. Events must be added in the order of their times.
+   */
   add(event: ServiceEvent): void {
     if (isEndedByReader(event)) return;
     const { id, uuid, message, timestamp, server, data } = event;
@@ -68,12 +73,12 @@ export class ErrorKinds {
   }
 }
 
-/** Browsers end a download when they have read enough of a video for its thumbnail. */
+/** Whether a client ended a download, as browsers do when they have read enough of a video for its thumbnail. */
 function isEndedByReader({ id, data }: ServiceEvent): boolean {
   return data.total_read !== undefined && (id === String(eventIds.clientWentAway) || data.details === clientGoneDetails);
 }
 
-/** Errors of one kind differ only in quoted names and in numbers. */
+/** Returns the kind of an error. Errors of one kind have the same ID and component, and differ only in quoted names and in numbers. */
 function errorKind({ id, message, component }: ServiceEvent): string {
   const compared = message
     .slice(0, comparedCharacters)
@@ -82,7 +87,7 @@ function errorKind({ id, message, component }: ServiceEvent): string {
   return `${id} ${component.uuid} ${compared}`;
 }
 
-/** Counts events and deliveries for consoles, even without one, because counting is cheap. */
+/** Counts events and deliveries for consoles. It counts even without a console, because counting is cheap. */
 class Tally {
   readonly #counts = { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0 };
   readonly #errors = new ErrorKinds();
@@ -104,11 +109,14 @@ class Tally {
   }
 }
 
-/** Merges lists of errors by kind. The newest kinds are last. */
+/**
+ * Merges lists of errors, adding up the errors of each kind. Returns the newest kinds, the newest last. Errors with the same time keep the
+ * order of the lists.
+ */
 export function newestErrors(lists: readonly (readonly RecentError[])[]): RecentError[] {
   const kinds = new Map<string, RecentError>();
   for (const error of lists.flat().sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time))) {
-    // Older nodes report single errors.
+    // Nodes of older versions report single errors, without a kind.
     const key = error.kind || error.uuid;
     const { count = 0, first = error.first } = kinds.get(key) ?? {};
     kinds.delete(key);
@@ -157,7 +165,7 @@ export class Monitoring {
     }
     for (const [uuid, options] of wanted) {
       if (this.#running.has(uuid) || options.type !== 'monitor') continue;
-      // Servers without a monitor start faster.
+      // Imported only if needed, so that commands and servers without a monitor start faster.
       const { MonitorServer } = await import('../monitor/monitor-server.ts');
       const server = new MonitorServer(options, this.#sources, await this.#makeMetrics(), this.#log);
       await server.listen();

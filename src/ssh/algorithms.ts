@@ -55,11 +55,12 @@ export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean
   return type === 'ssh-rsa' ? hostKey.some((name) => name.startsWith('rsa-sha2-')) : hostKey.includes(type);
 }
 
-/** Signature algorithms of clients, without SHA-1 and DSA. */
+/** Signature algorithms that are accepted from clients. SHA-1 and DSA are not accepted. */
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**
- * Resolves `ssh_cipher_list`: sets (`secure`, `all`, `fips`) and single names. For a kind without a name (such as MACs), `secure` applies.
+ * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. If the list names no algorithm of a kind
+ * (such as MACs), the algorithms of this kind in `secure` are used.
  *
  * @param names names for which `algorithmFaults` found no fault
  */

@@ -13,15 +13,15 @@ import { publicKeyFault } from './public-keys.ts';
 import { isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
 import { type ConnectionOrigin, eventContext } from './ssh-service.ts';
 
-/** A key that a client offers. */
+/** A key that a client offers, and its signature. */
 interface PresentedKey {
-  /** `ssh-rsa` for all RSA algorithms; `hash` distinguishes them. */
+  /** Name of the algorithm. It is `ssh-rsa` for all RSA algorithms; `hash` distinguishes them. */
   algorithm: string;
   blob: Buffer;
   hash: string | undefined;
   /** Undefined while the client only asks whether the key would be accepted. */
   signature: Buffer | undefined;
-  /** The session ID and the request. */
+  /** The signed bytes, which are the session ID and the request. */
   signed: Buffer | undefined;
 }
 
@@ -32,31 +32,31 @@ export function keyFault({ algorithm, blob, hash, signature, signed }: Presented
   if (fault !== undefined) return fault;
   const parsed = keyParser.parseKey(blob);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
-  // The key must serialise to exactly the bytes that the client sent.
+  // The key is refused unless it serialises to exactly the bytes that the client sent.
   if (!key || key instanceof Error || key.isPrivateKey() || !key.getPublicSSH().equals(blob)) return 'The key cannot be read.';
   if (key.type !== algorithm) return 'The key is not of the type that was announced.';
   if (!signature) return undefined;
   return signed && key.verify(signed, signature, hash) === true ? undefined : 'The signature is not right.';
 }
 
-/** Requests of one connection without a credential: `none`, keys without a signature, repeated service requests. */
+/** Maximum number of requests of one connection that try no credential: `none`, keys without a signature, and repeated service requests. */
 const maxQuestions = 100;
 
 /** The parts of a connection that its login needs. */
 export interface LoginConnection extends ConnectionOrigin {
   /** Shows a text to the user. */
   tell(text: string): void;
-  /** Ends the connection, so that no further attempt is possible on it. */
+  /** Ends the connection, so that the client cannot try again on it. */
   giveUp(reason: string): void;
-  /** Begins the session of an authenticated client. @returns the reason for a refusal */
+  /** Begins the session of an authenticated client. @returns the reason if the session is refused; otherwise undefined */
   admit(account: Account, identity: Identity): Promise<string | undefined>;
-  /** Whether no answer can be sent any more. */
+  /** Whether the connection has ended. If so, no answer can be sent. */
   readonly isEnded: boolean;
 }
 
 /**
- * The answer to one login request. `question` accepts a key without a signature. `partial` asks for a second credential. A refusal is
- * `tried` if it is an attempt, `asked` without a credential, `over` if the connection ends.
+ * The answer to one login request. `question` accepts a key that was sent without a signature. `partial` asks for a second credential. A
+ * refusal is `tried` if it counts as an attempt, `asked` if the client tried no credential, and `over` if the connection ends.
  */
 type Answer = 'granted' | 'question' | { refused: 'tried' | 'asked' | 'over'; told?: string } | { partial: string[] };
 
@@ -72,12 +72,12 @@ export class Login {
   #username: string | undefined;
   #tries = 0;
   #questions = 0;
-  /** One or two credentials. */
+  /** The accepted credentials. A login needs one or two. */
   readonly #accepted: Accepted[] = [];
   #isGranted = false;
   /**
-   * An unknown key that was tried, and whether an event has reported it. All unknown keys of a connection are one failed attempt, counted
-   * at its end.
+   * An unknown key that was tried, and whether an event has reported it. All unknown keys of a connection together count as one failed
+   * attempt. The attempt is counted when the connection ends.
    */
   #unknownKey: { content: string; isTold: boolean } | undefined;
   #last: Promise<void> = Promise.resolve();
@@ -97,7 +97,10 @@ export class Login {
     return this.#isGranted ? this.#accepted.at(-1)?.account : undefined;
   }
 
-  /** The current account of the login; undefined if a credential is no longer valid, or if more are now required. */
+  /**
+   * Returns the current account of the login; undefined if one of the credentials is no longer valid, or if more credentials are now
+   * required.
+   */
   inForce(chain: AuthChain): Account | undefined {
     const { address } = this.#connection.peer;
     const accounts = this.#accepted.map(({ identity }) => chain.inForce(identity, address));
@@ -118,7 +121,7 @@ export class Login {
       });
   }
 
-  /** Some clients repeat the service request before each attempt. */
+  /** Counts a repeated service request, which some clients send before each attempt. */
   askedAgain(): void {
     this.#asked();
   }
@@ -155,12 +158,12 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // A client can abandon a method during its check, and not learn that it succeeded.
+    // A client can abandon a method during its check. Then the client does not learn that the method succeeded, and sends another request.
     if (this.#isGranted) {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
     }
-    // Some clients send their token as the user name, which events contain.
+    // Events contain the user name. Some clients send their token as the user name, so tokens are masked.
     const username = maskSecrets(context.username);
     if (this.#username !== undefined && username !== this.#username) {
       this.#connection.giveUp('The client changed the user name during the login.');
@@ -171,7 +174,7 @@ export class Login {
     switch (context.method) {
       case 'password': {
         const { password } = context as Server.PasswordContext;
-        // Otherwise a request to change the password, which the service does not offer.
+        // If `password` is not a string, the client asks to change its password, which the service does not offer.
         return typeof password === 'string' ? this.#try('password', password) : { refused: 'tried' };
       }
       case 'keyboard-interactive': {
@@ -246,10 +249,10 @@ export class Login {
     };
     const attemptOutcome = ({ outcome }: ChainResult) => {
       if (outcome === 'authenticated') return 'succeeded';
-      // An agent offers all of its keys, which together are one attempt (`#unknownKey`).
+      // An agent offers all of its keys. So all unknown keys together count as one attempt (`#unknownKey`).
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
     };
-    // A guessed token must not count against the account named with it.
+    // A guessed token must not count against the account whose name was sent with it.
     const isToken = type === 'password' && hasSecretForm(content);
     const attempt = { type, username: isToken ? '' : username, content, address: peer.address };
     const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, attemptOutcome);
@@ -259,7 +262,7 @@ export class Login {
     return { outcome: 'unanswered' };
   }
 
-  /** The first of two credentials. */
+  /** The first of two credentials; undefined until it was accepted. */
   get #first(): Accepted | undefined {
     return this.#accepted[0];
   }
@@ -285,7 +288,7 @@ export class Login {
   }
 }
 
-/** @returns undefined if the client abandoned the prompt or did not give one answer */
+/** Asks the client for a password. @returns the password; undefined if the client abandoned the prompt or did not give one answer */
 function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
   return new Promise((resolve) => {
     // The client sent another request instead of an answer.

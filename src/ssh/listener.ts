@@ -13,19 +13,19 @@ import type { SshService } from './ssh-service.ts';
 /** Number of successive keep-alive requests that a client may leave unanswered. */
 const maxSilentKeepAlives = 3;
 
-/** Interval of the checks of each connection: login, idle time, keys, session. */
+/** Interval, in milliseconds, at which each connection is checked: time for the login, idle time, age of the keys, end of the session. */
 const checkEveryMs = 1000;
 
-/** Minimum interval between events about refused connections, which could fill the journal. */
+/** Minimum interval, in milliseconds, between events about refused connections. More frequent events could fill the journal. */
 const refusalsEveryMs = 1000;
 
-/** The server that listens for one SSH service. A reload with the same address keeps it. */
+/** The server that listens for one SSH service. A reload of the configuration keeps the server if the address stays the same. */
 export class SshServer {
   #service: SshService;
   #protocol: Server;
   readonly #server: NetServer;
   readonly #connections = new Map<Socket, SshConnection>();
-  /** Closed connections whose transfers have not all been reported as ended. */
+  /** Connections that have closed, but whose transfers have not all been reported as ended. */
   readonly #settling = new PendingWork();
   /** Totals of all connections that have closed. */
   readonly #ended = { receivedBytes: 0, sentBytes: 0, requests: 0 };
@@ -59,7 +59,7 @@ export class SshServer {
     }
   }
 
-  /** The URL of the server, with the port that it really has. */
+  /** The URL under which clients reach the server. If the configured port is 0, the URL has the port that the system chose. */
   get url(): string {
     return serverUrl('sftp', this.#server);
   }
@@ -79,7 +79,7 @@ export class SshServer {
     return this.#service;
   }
 
-  /** Does nothing: SSH has no replies after which a connection could be closed. */
+  /** Does nothing. The `leave` of an HTTP server closes each connection after its next reply, but SSH has no such replies. */
   leave(): void {}
 
   /** Checks new options before `replace`. @throws ServiceError `unavailable` if `replace` could not apply them */
@@ -93,7 +93,7 @@ export class SshServer {
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Lets the accounts of a new configuration apply to the connections of this server, which the reload removes or replaces. */
+  /** Called when a reload removes or replaces this server. From then on, the accounts of the new configuration apply to its connections. */
   follow(chain: SshService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -104,7 +104,8 @@ export class SshServer {
   }
 
   /**
-   * Stops accepting connections and lets transfers finish. Cuts the remaining ones after `timeoutMs`, or when `hurry` is aborted.
+   * Stops accepting connections and lets transfers finish. Cuts the remaining connections after `timeoutMs`, or when `hurry` is aborted.
+   * Resolves when the end of each transfer has been reported.
    *
    * @returns whether all transfers finished before they were cut
    */

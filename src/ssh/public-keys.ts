@@ -20,7 +20,7 @@ export function readStrings(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buff
   return found;
 }
 
-/** A leading zero byte keeps the number positive (`mpint`, RFC 4251 §5). */
+/** Encodes a positive number as an `mpint` (RFC 4251 §5). A leading zero byte keeps the number positive. */
 export function toMpint(bytes: Buffer): Buffer {
   return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
 }
@@ -40,15 +40,15 @@ function isAccepted(type: string): boolean {
 }
 
 /**
- * Checks the type of a public key, and its canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In another form, a known key would not be
- * recognised.
+ * Checks the type of a public key, and that the key is in canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In any other form, a known
+ * key would not be recognised.
  *
  * @returns the reason why nobody can log in with it; undefined for a valid key
  */
 export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];
   try {
-    // Accepted keys have at most three fields; surplus ones must be detected.
+    // Accepted keys have at most three fields. More are read, so that surplus fields are detected.
     fields = readStrings(blob, 5);
   } catch {
     return 'The key cannot be read.';
@@ -78,7 +78,7 @@ function isPoint(type: string, values: readonly Buffer[]): boolean {
   return values.length === 2 && type === `${ecdsa}${name}` && point?.[0] === 4 && point.length === pointBytes[name];
 }
 
-/** Greater than 0, without unnecessary leading bytes (RFC 4251 §5). */
+/** Returns whether a number is greater than 0 and has no unnecessary leading bytes (RFC 4251 §5). */
 function isPositive(mpint: Buffer): boolean {
   const [first = 0x80, second = 0] = mpint;
   return first < 0x80 && (first > 0 || second >= 0x80);

@@ -30,7 +30,7 @@ export function requiredByGroups(groups: Iterable<Pick<GroupConfiguration, 'requ
  * Returns whether the accepted credentials complete a login.
  *
  * @param required the requirement of the account's group
- * @param first the kind that was accepted before, if any
+ * @param first the kind that was accepted before, if there was one
  */
 export function sufficiency(
   required: RequiredCredentials,

@@ -7,10 +7,10 @@ import { ServiceError } from '../lib/errors.ts';
 import { ThrottledCount } from '../lib/rate-meter.ts';
 import { type ConnectionOrigin, eventContext, type SshService } from './ssh-service.ts';
 
-/** Minimum interval between events about unreadable requests, which could fill the journal. */
+/** Minimum interval, in milliseconds, between events about requests that cannot be read. More frequent events could fill the journal. */
 const badRequestsEveryMs = 1000;
 
-/** The negotiated algorithms by the protocol's names. */
+/** The negotiated algorithms by the protocol's names. Usually they are the same in both directions. */
 export interface NegotiatedAlgorithms {
   readonly kex: string;
   readonly host_key: string;
@@ -22,20 +22,20 @@ export interface NegotiatedAlgorithms {
   readonly mac_out: string;
 }
 
-/** The facts about a client that only the connection knows. */
+/** The part of a client's state that only the connection knows. */
 interface ConnectionState {
   readonly algorithms: NegotiatedAlgorithms;
   /** The client's software, as it identifies itself, such as `OpenSSH_9.2p1 Debian-2`. */
   readonly software: string;
-  /** Aborted when the connection or the channel has ended. */
+  /** Aborted when the connection or the served channel has ended. From then on, nothing can be sent. */
   readonly ended: AbortSignal;
-  /** Aborted when the service is about to stop: a channel without an open file then ends. */
+  /** Aborted when the service is about to stop. A channel then ends as soon as it has no open file. */
   readonly leaving: AbortSignal;
-  /** Bytes that wait to be sent on all channels; infinite during a key exchange, when nothing is sent. */
+  /** Number of bytes that wait to be sent, on all channels together. It is infinite during a key exchange, because nothing is sent then. */
   heldBytes(): number;
-  /** Calls the listener when all waiting bytes were sent. @returns a function that removes the listener */
+  /** Calls the listener each time all waiting bytes were sent. @returns a function that removes the listener */
   onDrain(listener: () => void): () => void;
-  /** Called for any activity, so that the connection is not idle. */
+  /** Called when the client did something, so that the connection does not count as idle. */
   noteActivity(): void;
   /** Called when an SFTP request was answered. */
   countRequest(): void;
@@ -47,18 +47,21 @@ export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 
   readonly connectionId: string;
   /** @throws ServiceError `unauthorized` if the account has lost access; `files` throws it, too */
   readonly account: Account;
-  /** The account's files, with the events of this client. */
+  /** The account's files, which emit the events of this client. All channels use one object while the account stays the same. */
   readonly files: AccountFiles;
-  /** For events that do not refer to a file. */
+  /** The context of events that do not refer to a file. */
   readonly context: EventContext;
   /** Limits how often unreadable requests are reported. */
   readonly badRequests: ThrottledCount;
 }
 
-/** A channel of ssh2. `drain` means that the written bytes fit into its window. The client may send more only after its bytes were read. */
+/**
+ * A channel of ssh2. Reads return bytes from the client, and writes send bytes to the client. `drain` means that the written bytes fit into
+ * the channel's window. The client may send more only after its bytes were read, so a channel without a reader stops.
+ */
 export type SshChannel = Server.Channel;
 
-/** Called at each use, because service and account change with the configuration. */
+/** Functions that return the current state. They are called at each use, because service and account change with the configuration. */
 interface Dependencies {
   current: () => SshService;
   accountInForce: () => Account | undefined;
@@ -98,7 +101,7 @@ export function makeClient(
     get files() {
       return present().files;
     },
-    // Events are still emitted after the account has lost access.
+    // Events are still reported after the account has lost access.
     get context() {
       return latest.context;
     },

@@ -39,7 +39,7 @@ export interface SshObserver {
   login(): void;
   /**
    * Called when an SFTP request was answered.
-   * @param request name in the protocol, or of the extension
+   *
    * @param request name of the request in the protocol, or name of the extension
    * @param status status of the reply; 0 for replies of other types
    */
@@ -47,8 +47,8 @@ export interface SshObserver {
 }
 
 /**
- * One SSH service, shared by its connections. A reload replaces the object. Existing connections keep the old one, but use the accounts,
- * rights and options of the new one.
+ * One SSH service, shared by its connections. A reload replaces the whole object. Existing connections keep the old object, but use the
+ * accounts, rights and options of the new object.
  */
 export interface SshService {
   readonly uuid: string;
@@ -68,6 +68,6 @@ export interface SshService {
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;
-  /** They count only the connections of this process. */
+  /** Slots of connections, which count only the connections of this process. */
   readonly slots: Slots;
 }

@@ -25,7 +25,7 @@ const groupFilter = filterList().superRefine((filter, context) => {
   }
 });
 
-/** A rule on an event's data. Dots in the name separate nested members. */
+/** A rule on an event's data: the name of a member of `data`, with dots for nested members, and an expression for its value. */
 export interface DataRule {
   name: string;
   expression: string;
@@ -59,7 +59,7 @@ const rate = z
   .strictObject({ requests: integer(1, 1_000_000), seconds: number(0.001, 86_400).default(1), burst: integer(1, 1_000_000).optional() })
   .transform(({ burst, ...rest }) => ({ ...rest, burst: burst ?? rest.requests }));
 
-/** Options of every handler: its name, and its events. */
+/** Options that every handler has: its name, and the events that it gets. */
 export const commonOptions = {
   enabled: yesNo().default(true).describe('A disabled handler does not run, but keeps its position in the journal.'),
   name: z.string().default('').describe('Name shown to people and in events; default: the UUID.'),
@@ -73,7 +73,7 @@ export const commonOptions = {
   data_filter: dataFilter.default([]).describe('Rules on event data, one per line: member name, expression. All must hold.'),
 };
 
-/** Options of every handler: retries, and limits of requests. */
+/** Options that every handler has: retries, and limits of requests. */
 export const retryOptions = {
   retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
   retry_increase: number(0, 86_400).default(0).describe('Seconds from which the pause before a retry is calculated, see `retry_backoff`.'),

@@ -23,37 +23,40 @@ export interface Message {
 export interface DeliveryResult {
   outcome: DeliveryOutcome;
   attempts: Attempt[];
-  /** Status and reason phrase of the last reply, and the fault if it is invalid. Without a reply, the reason for that. */
+  /** Status and reason phrase of the last reply, and the fault of an invalid reply. Without a reply, the reason why there is none. */
   details: string;
   status: number | undefined;
-  /** Headers of the last reply; empty without a reply. */
+  /** Headers of the reply to the last attempt; empty without a reply. */
   headers: [string, string][];
   /** The last invalid reply, unless a later attempt succeeded. */
   reply: RecordedReply | undefined;
-  /** URLs that the delivery suspended. */
+  /** URLs that were suspended during the delivery. */
   suspended: { url: string; details: string }[];
-  /** The file that was sent, for type `forward`. */
+  /** The file that was sent, for a handler of type `forward`. */
   file?: RecordedFile | undefined;
 }
 
 export interface DeliverySignals {
-  /** Aborts immediately, even during a request. */
+  /** Aborts the delivery immediately, even during a request. */
   abort?: AbortSignal;
   /** Ends the delivery before the next retry. */
   noRetry?: AbortSignal;
-  /** Only background deliveries use `retry_for`, `window` and `Retry-After`. */
+  /** Whether the delivery is made in the background. Only such deliveries use `retry_for`, `window` and a receiver's `Retry-After`. */
   isBackground?: boolean;
-  /** The state in which another process left the delivery. */
+  /** The state from which to continue a delivery that another process began. */
   resume?: DeliveryWait | undefined;
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;
-  /** Called before each request. If it resolves with false, the delivery ends. @param isOver aborts the wait */
+  /**
+   * Called before each request, including retries. If the promise resolves with false, the delivery ends. @param isOver aborts the wait
+   * for the result
+   */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
 export type DeliveryOptions = Pick<EventHandlerOptions, 'url' | 'rate'> & RetryOptions & { window?: string; time_zone?: string };
 
-/** The state between two requests. */
+/** The state of a delivery between two requests. */
 export type DeliveryWait = Omit<WaitingRetry, 'event'>;
 
 interface Progress {
@@ -65,8 +68,8 @@ interface Progress {
 }
 
 /**
- * A message is discarded if its delivery can never succeed, or if the receiver does not want it now. `askedWaitMs` is the receiver's pause
- * in milliseconds.
+ * The result of one request. A message is discarded if its delivery can never succeed, or if the receiver does not want it now.
+ * `askedWaitMs` is the pause in milliseconds that the receiver requested.
  */
 export type Verdict =
   | { kind: 'valid' }
@@ -75,28 +78,28 @@ export type Verdict =
 
 export interface Sent {
   verdict: Verdict;
-  /** Set if it differs from the configured URL. */
+  /** The URL to which the request was sent, if it differs from the configured one. */
   url?: string | undefined;
   durationMs: number;
   status?: number | undefined;
   reason?: string | undefined;
   headers: [string, string][];
-  /** Set if there is a reply and it is invalid. */
+  /** The reply, if there was one and it is not valid. */
   reply?: RecordedReply | undefined;
   file?: RecordedFile | undefined;
 }
 
-/** Sends a message to one URL, once. */
+/** Sends a message to one URL, once. One implementation sends events by HTTP, and another one sends files. */
 export interface Sender {
   /** @param nowMs Unix time in milliseconds @throws the reason of the signal, if it aborts */
   send(url: string, message: Message, nowMs: number, signals: Pick<DeliverySignals, 'abort' | 'isBackground'>): Promise<Sent>;
   close(): void;
 }
 
-/** Of more attempts, only the first one and the last ones are recorded. */
+/** Maximum number of attempts that are recorded. If there are more, only the first one and the last ones are kept. */
 const maxAttempts = 100;
 
-/** Thrown if a delivery ends before its outcome is certain. Its events are sent again later. */
+/** Thrown if a delivery ends before its outcome is certain. The events are sent again later. */
 export class DeliveryInterrupted extends Error {}
 
 /** Creates the result of a delivery that sent nothing. @param details the reason */
@@ -128,7 +131,7 @@ export class Delivery {
   /**
    * Sends a message until it is delivered or discarded, or all URLs have failed.
    *
-   * @throws DeliveryInterrupted if a signal ends it before its outcome is certain
+   * @throws DeliveryInterrupted if a signal ends the delivery before its outcome is certain
    */
   async send(message: Message, signals: DeliverySignals = {}): Promise<DeliveryResult> {
     const { url: urls } = this.#options;
@@ -154,7 +157,7 @@ export class Delivery {
     const urlIndex = this.#options.url.indexOf(url);
     const resumed = signals.resume?.urlIndex === urlIndex ? signals.resume : undefined;
     let failures = resumed?.failures ?? 0;
-    // Limited, because the clock may have been set back.
+    // If the clock was set back, the calculated wait may be too long, so it is limited.
     if (resumed) await this.#sleep(Math.min(resumed.dueMs - this.#clock.nowMs(), longestWaitMs), signals);
     for (;;) {
       const verdict = await this.#attempt(url, progress);
@@ -171,7 +174,10 @@ export class Delivery {
     }
   }
 
-  /** Returns the time of the next retry. There is none after the end of `retry_for`, or if the receiver wants a longer wait. */
+  /**
+   * Returns the time at which a retry is due; undefined if there is no retry. There is none if `retry_for` has ended, or if the receiver
+   * requested a wait beyond the end of `retry_for`. Any other wait is shortened to this end.
+   */
   #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
     const nowMs = this.#clock.nowMs();
     const endMs = signals.isBackground && this.#options.retry_for > 0 ? sinceMs + this.#options.retry_for * 1000 : Number.POSITIVE_INFINITY;
@@ -200,7 +206,7 @@ export class Delivery {
     if (reason !== undefined) attempt.reason = reason;
     result.status = status;
     result.headers = headers;
-    // Kept even if later attempts got no reply.
+    // The last reply is kept even if later attempts got no reply.
     if (verdict.kind === 'valid') result.reply = undefined;
     else if (reply) result.reply = reply;
     if (file) result.file = file;
@@ -212,7 +218,7 @@ export class Delivery {
   }
 }
 
-/** @throws DeliveryInterrupted if the work fails, which happens only if it is aborted */
+/** Waits for work that fails only if it is aborted. @throws DeliveryInterrupted if the work fails */
 function uninterrupted<T>(work: Promise<T>): Promise<T> {
   return work.catch((cause) => Promise.reject(new DeliveryInterrupted('the service stops', { cause })));
 }

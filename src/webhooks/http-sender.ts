@@ -8,7 +8,7 @@ import { recordReply, statusText } from './recorded-reply.ts';
 import { askedWaitMs } from './retries.ts';
 import { signatureHeaders, signingKey } from './signing.ts';
 
-/** Maximum size of a reply that is matched against `expected_response`. */
+/** Maximum number of bytes of a reply that are read and matched against `expected_response`. */
 const largestReplyBytes = 1024 * 1024;
 
 type RequestOptions = Pick<
@@ -24,7 +24,7 @@ export class HttpSender implements Sender {
   readonly #expected: Expression | undefined;
   readonly #keys: Buffer[];
 
-  /** @param dependencies.caPem certificate authorities besides those of the system */
+  /** @param dependencies.caPem certificate authorities to trust in addition to those of the system */
   constructor(options: RequestOptions, { clock, caPem }: { clock: Clock; caPem: string | undefined }) {
     this.#options = options;
     this.#clock = clock;
@@ -78,7 +78,7 @@ export class HttpSender implements Sender {
 /** Adds parameters to the query of a URL. */
 export function withQuery(url: string, query: readonly (readonly [string, string])[]): string {
   if (query.length === 0) return url;
-  // The existing query may be signed, so its bytes stay unchanged.
+  // The bytes of the existing query are not changed, because they may be signed.
   const [bare = '', fragment] = url.split('#', 2);
   const added = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
   return `${bare}${bare.includes('?') ? '&' : '?'}${added}${fragment === undefined ? '' : `#${fragment}`}`;

@@ -72,7 +72,10 @@ const httpHandlerOptions = () =>
       return { ...options, custom_body: typeof extra_data === 'string' ? extra_data : '', extra_data: {} as Record<string, unknown> };
     });
 
-/** An entry of `event_handlers`. It is created lazily: it makes up an eighth of all schemas, and most configurations have no handlers. */
+/**
+ * An entry of `event_handlers`. The schema is created only when it is needed, because it makes up an eighth of all schemas, and most
+ * configurations have no handlers.
+ */
 export const eventHandlerOptions = z.lazy(() =>
   z.discriminatedUnion('type', [httpHandlerOptions(), forwardOptions()], { error: 'must have a "type": http or forward' }),
 );

@@ -2,10 +2,10 @@ import { isSecretHeader } from '../lib/headers/header-fields.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { RecordedReply } from './records/delivery-record.ts';
 
-/** Maximum size of a recorded reply (docs/spec/delivery.md#records). */
+/** Maximum size in bytes of a reply that is kept with a failed delivery (docs/spec/delivery.md#records). */
 const keptReplyBytes = 64 * 1024;
 
-/** Returns the status and reason of a reply, or why there is none. */
+/** Returns the status and reason of a reply, or the reason why there was no reply. */
 export function statusText(result: RemoteResult): string {
   return result.kind === 'reply' ? `${result.status} ${result.reason}`.trimEnd() : result.message;
 }

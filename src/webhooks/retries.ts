@@ -2,21 +2,21 @@ import { parseHttpDate } from '../lib/headers/http-dates.ts';
 import { isObject } from '../lib/json.ts';
 import type { EventHandlerOptions } from './options.ts';
 
-/** A delivery that waits for its next request. The next owner of the handler can continue it. */
+/** A delivery that waits for its next request. It is stored, so that another owner of the handler can continue it. */
 export interface WaitingRetry {
   /** UUID of the first event of the request. */
   event: string;
   /** Time of the first request, Unix time in milliseconds. */
   sinceMs: number;
-  /** Time of the next request, Unix time in milliseconds. */
+  /** Time at which the next request is due, Unix time in milliseconds. */
   dueMs: number;
-  /** Failures at the current URL. */
+  /** Number of failures so far at the URL that is being tried. */
   failures: number;
-  /** Index of the current URL. */
+  /** Index of that URL in the handler's `url` list. */
   urlIndex: number;
 }
 
-/** Parses waiting deliveries. An unreadable one starts again. */
+/** Parses stored deliveries that wait. A delivery that cannot be read is left out, and starts again. */
 export function readWaiting(value: unknown): WaitingRetry[] {
   const isWaiting = (item: unknown): item is WaitingRetry =>
     isObject(item) &&
@@ -30,19 +30,19 @@ export type RetryOptions = Pick<
   'retry_count' | 'retry_increase' | 'retry_backoff' | 'retry_maximum_wait' | 'retry_for'
 >;
 
-/** Maximum wait at a receiver's request, in milliseconds. */
+/** Maximum wait that a receiver can request, in milliseconds. */
 export const longestWaitMs = 86_400_000;
 
-/** Minimum pause with `retry_for`, so that a receiver that is down gets no requests without a pause. */
+/** Minimum pause in seconds with `retry_for`. Without this minimum, requests to a receiver that is down could follow without a pause. */
 const leastIncreaseS = 1;
 
 /**
  * Returns the wait before a retry.
  *
- * @param failures failures so far at the URL, at least 1
- * @param isBackground only then does `retry_for` apply
- * @param random returns a number from 0 to below 1, for jitter
- * @returns milliseconds; undefined if there is no retry
+ * @param failures number of failures so far at the URL, at least 1
+ * @param isBackground whether the delivery is made in the background; only then does `retry_for` apply
+ * @param random returns a number from 0 to below 1, for the jitter of exponential waits
+ * @returns milliseconds; undefined if there is no further retry
  */
 export function retryWaitMs(options: RetryOptions, failures: number, isBackground: boolean, random: () => number): number | undefined {
   const { retry_count, retry_increase, retry_backoff, retry_maximum_wait } = options;
@@ -58,7 +58,7 @@ function longestExponentialS(increaseS: number, maximumS: number, failures: numb
   return Math.min(maximumS, increaseS * 2 ** (failures - 1));
 }
 
-/** Returns the maximum total wait at one URL in seconds, while an upload waits. */
+/** Returns the maximum total wait at one URL in seconds, for a delivery for which an upload waits. */
 export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retry_maximum_wait }: RetryOptions): number {
   let seconds = 0;
   for (let failures = 1; failures <= retry_count; failures++)
@@ -67,7 +67,7 @@ export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retr
 }
 
 /**
- * Returns the wait in `Retry-After` (RFC 9110 §10.2.3).
+ * Returns the wait that a receiver requests with `Retry-After` (RFC 9110 §10.2.3).
  *
  * @returns milliseconds, at most a day; undefined if the header is missing or malformed
  */

@@ -1,13 +1,19 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** Returns the key of a signing secret (Standard Webhooks, "Signature scheme"): decoded Base64, or the text itself. */
+/**
+ * Returns the key of a signing secret (Standard Webhooks, "Signature scheme"). Base64, with or without `whsec_`, is decoded. Other text is
+ * used as it is.
+ */
 export function signingKey(secret: string): Buffer {
   const text = secret.replace(/^whsec_/, '');
   const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
   return isBase64 ? Buffer.from(text, 'base64') : Buffer.from(secret, 'utf8');
 }
 
-/** Returns the `webhook-id`: the event's UUID, or a digest of several UUIDs. The same events always have the same ID. */
+/**
+ * Returns the `webhook-id` of a request. It is the event's UUID, or for several events a digest of their UUIDs. The same events always have
+ * the same ID.
+ */
 export function messageId(uuids: readonly string[]): string {
   const [only] = uuids;
   if (uuids.length === 1 && only !== undefined) return only;
@@ -15,9 +21,9 @@ export function messageId(uuids: readonly string[]): string {
 }
 
 /**
- * Returns the headers of Standard Webhooks (https://www.standardwebhooks.com).
+ * Returns the headers of Standard Webhooks (https://www.standardwebhooks.com), with one signature for each secret.
  *
- * @param secrets several during a rotation, of which the receiver knows one
+ * @param secrets several during a rotation. A receiver accepts a request if any signature matches
  * @param nowMs time of the attempt, Unix time in milliseconds
  */
 export function signatureHeaders(secrets: readonly Buffer[], id: string, nowMs: number, body: Buffer | undefined): Record<string, string> {

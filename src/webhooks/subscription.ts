@@ -12,7 +12,7 @@ const deliveryEvents = new Set(
   [eventIds.deliveryFailed, eventIds.eventDelivered, eventIds.fileForwarded, eventIds.urlSuspended].map(String),
 );
 
-/** Decides whether a handler wants an event. `group` is that of the event's account. */
+/** Decides whether a handler wants an event. `group` is the group of the event's account. */
 export type Subscription = (event: ServiceEvent, group: string | undefined) => boolean;
 
 export type SubscriptionOptions = Pick<
@@ -42,7 +42,10 @@ export function createSubscription(handlerUuid: string, options: SubscriptionOpt
     ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && !isTest(event) && tests.every((test) => test(event, group));
 }
 
-/** Returns the kinds of events that pass `target` and `groups`. Type `forward` wants only finished files. */
+/**
+ * Returns the kinds of events that pass `target` and `groups` of a handler. A handler of type `forward` wants only events of finished
+ * files.
+ */
 export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups' | 'type'>): EventDefinition[] {
   const isWanted = ({ id }: EventDefinition) => options.type !== 'forward' || arrivalIds.includes(id);
   return eventCatalogue.filter((definition) => isWanted(definition) && isTarget(definition, options));
@@ -53,13 +56,14 @@ export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
   return deliveryEvents.has(event.id);
 }
 
-// A handler gets no events about its own deliveries (docs/spec/delivery.md#events-about-deliveries), and no events about deliveries of such
-// events. Otherwise two failing handlers would cause events for each other without end.
+// A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries). If an event about a delivery
+// cannot be delivered, this causes another such event, which no handler gets. Otherwise two handlers with failing receivers would cause
+// events for each other without end.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }
 
-// A test event was already sent to its handler.
+// A test event was already sent to its handler, so it is not delivered in the background.
 function isTest({ id, data }: ServiceEvent): boolean {
   return id === String(eventIds.testEventSent) && data.administrator !== undefined;
 }
@@ -70,14 +74,14 @@ function isTarget({ id, groups }: EventDefinition, options: Pick<SubscriptionOpt
   return isIn(options.target, (item) => item === id) && isIn(options.groups, (item) => groups.some((group) => group === item));
 }
 
-/** A name with `*` or `?` is a glob. */
+/** Creates a test for names. A name with `*` or `?` is a glob; other names must match exactly. */
 function textMatcher(items: readonly string[]): (text: string) => boolean {
   const names = new Set(items);
   const globs = items.filter((item) => /[*?]/.test(item)).map((item) => compileExpression(`g/${item}/`));
   return (text) => names.has(text) || globs.some((glob) => glob.matches(text));
 }
 
-/** Creates the test of a rule on `data`. A missing member passes only a negated expression. */
+/** Creates the test for a rule on `data`. If the member is missing, only a negated expression passes. */
 export function dataTest({ name, expression }: DataRule): Subscription {
   const { matches } = compileExpression(expression);
   const isNegated = expression.trimStart().startsWith('!');

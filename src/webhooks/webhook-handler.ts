@@ -72,7 +72,7 @@ export class WebhookHandler {
   /**
    * Sends events in one request.
    *
-   * @param rendered by default, the request of the current options
+   * @param rendered the request to send; by default, it is rendered with the current options
    * @throws DeliveryInterrupted if a signal ends the delivery before its outcome is certain
    */
   async deliver(events: readonly SentEvent[], signals: DeliverySignals = {}, rendered = this.render(events)): Promise<Delivered> {
@@ -117,14 +117,17 @@ export class WebhookHandler {
   }
 }
 
-/** Returns the common trace of the events of a request. */
+/** Returns the trace of all events of a request; undefined if they belong to different traces, or to none. */
 function sharedTrace(events: readonly SentEvent[]): string | undefined {
   const first = events[0]?.event.data.traceparent;
   const isShared = typeof first === 'string' && events.every(({ event }) => event.data.traceparent === first);
   return isShared ? parseTraceparent(first) : undefined;
 }
 
-/** A longer body is not recorded. */
+/**
+ * Maximum size of a recorded body in characters. A longer body is not recorded, so it can only be rendered again with the current
+ * configuration.
+ */
 const keptBodyCharacters = 1024 * 1024;
 
 function isKept(body: RecordedBody): boolean {

@@ -66,7 +66,7 @@ test('identical concurrent verifications share one computation; a verification t
   const hash = await hashPassword('secret', { ln: 13, r: 8, p: 2 });
   const turn = { source: '192.0.2.1', isKnown: false };
   const other = { source: '192.0.2.2', isKnown: false };
-  // The first two guesses take both turns, so the others wait.
+  // The first two guesses take both turns, so the third guess and the identical verifications wait.
   const guesses = ['a', 'b', 'c'].map((guess) => verifier.verify(guess, hash, other));
   const cpuBefore = process.cpuUsage();
   const same = Array.from({ length: 30 }, () => verifier.verify('secret', hash, turn));

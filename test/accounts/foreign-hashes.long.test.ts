@@ -8,7 +8,7 @@ import { parsePasswordHash, parseScryptHash, verifyPassword } from '../../src/ac
 import { isServiceError, ServiceError } from '../../src/lib/errors.ts';
 import { hasProgram } from '../support/requires.ts';
 
-/** Hashes of the password `secret` by other programs. */
+/** Hashes of the password `secret`, made by other programs. */
 const made: Record<string, string> = {
   'bcrypt by htpasswd': '$2y$05$WSlmTfW1VTxMQby1EoQ8yuSmIo1TGvXPI/MruIUToTRqS03jk69r6',
   'bcrypt by crypt(3)': '$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a',
@@ -127,7 +127,7 @@ test('any text in place of a hash is either accepted or refused with an error th
         const parsed = parsePasswordHash(hash);
         return 'format' in parsed || parsed.ln > 0;
       } catch (error) {
-        // A short text can occur in a message by chance.
+        // A short text can occur in any message by chance.
         return isServiceError(error, 'bad-request') && (hash.length < 12 || !error.message.includes(hash.slice(1)));
       }
     }),

@@ -18,7 +18,7 @@ const everything = [201, 200, 204];
 const nothing = [403, 403, 403];
 const listing = [403, 200, 403];
 
-/** Writes a file, lists the folder, and deletes the file. @returns the statuses */
+/** Tries what an account may do: write a file, list the folder, delete the file. Returns the statuses. */
 async function rightsOf(server: TestServer, user: string): Promise<number[]> {
   const name = `/home/${user.split(':')[0]}.txt`;
   return [
@@ -28,7 +28,7 @@ async function rightsOf(server: TestServer, user: string): Promise<number[]> {
   ];
 }
 
-/** Spellings of `permissions`, and the resulting statuses. The account's group grants everything. */
+/** Spellings of `permissions`, and the statuses that an account with each of them gets. The account's group grants everything. */
 const spellings: [string, unknown, number[]][] = [
   ['left out', undefined, everything],
   ['an empty list of lists', [], everything],
@@ -51,7 +51,7 @@ for (const [name, permissions, expected] of spellings) {
     const server = await startServer(t, {
       accounts: { configured: { password, ...(permissions === undefined ? {} : { permissions }) } },
       authentications: {
-        // The local method takes long to refuse an unknown name.
+        // The callout is the first method, because the local one takes long to refuse an unknown name.
         remote: { type: 'http', url: remote.url },
         local: { type: 'application', accounts_file_path: accountsFile },
       },

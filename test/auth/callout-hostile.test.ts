@@ -65,7 +65,7 @@ const coded = (headers: string, body: Buffer | string) =>
     Buffer.from(body),
   ]);
 
-/** Replies that accept an account, in codings that are not allowed. */
+/** Replies that would accept an account if their coding were allowed. */
 const codings: [string, Buffer][] = [
   ['Transfer-Encoding: gzip, chunked, and a body that is not gzip', coded('Transfer-Encoding: gzip, chunked', chunked(account))],
   ['Transfer-Encoding: gzip, chunked, and a body in gzip', coded('Transfer-Encoding: gzip, chunked', chunked(gzipSync(account)))],

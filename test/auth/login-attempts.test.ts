@@ -77,7 +77,7 @@ test('the number of waiting attempts and their waiting time are limited', async 
   await settled();
   await refused;
   const outcomes = Promise.allSettled(waiting);
-  // Each attempt keeps its slot until its lease ends after five seconds.
+  // No attempt ends, so each keeps its slot until its lease ends after five seconds.
   for (let step = 0; step < 300; step++) {
     clock.advance(50);
     await settled();

@@ -13,7 +13,7 @@ import { testPassword } from '../support/secrets.ts';
 import { makeKey, publicKey, startSsh, tryLogins } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Records the cost parameters of each call of scrypt. */
+/** Records the cost parameters of each call of scrypt until the test ends. */
 function countScrypt(t: TestContext): string[] {
   const real = crypto.scrypt;
   const work: string[] = [];
@@ -30,7 +30,7 @@ function countScrypt(t: TestContext): string[] {
   return work;
 }
 
-/** Starts every service that accepts a password. @returns for each way to log in, whether it accepts a password */
+/** Starts every service that accepts a password. Returns, for each way to log in, a function that says whether a password is accepted. */
 async function startDoors(t: TestContext, config: Parameters<typeof startSsh>[2] = {}, administrators: Record<string, object> = {}) {
   const server = await startSsh(t, {}, { ...config, services: { console: await consoleService({ administrators }), ...config.services } });
   const console = new ConsoleClient(server.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');

@@ -12,7 +12,7 @@ import { MemoryAcceptedCredentials } from '../../src/state/memory/callout-cache.
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 
-/** A clock with real durations, and timers that the test fires. */
+/** A clock with real durations, whose timers fire when the test says so. */
 class TimerClock extends ManualClock {
   override monotonicMs(): number {
     return systemClock.monotonicMs();
@@ -49,7 +49,7 @@ test('a callout method that failed its test at the start is tested again every m
   await method.start();
   assert.deepEqual([method.state, asked], ['failed', 1]);
   clock.advance(60_000);
-  // The time-out of a waiting request is the only timer.
+  // While a request waits for its reply, its time-out is the only timer.
   await until('the second test failed, and the next is due in a minute', () => asked === 2 && clock.nextInMs === 60_000);
   assert.equal(method.state, 'failed');
   status = 401;

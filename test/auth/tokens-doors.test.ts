@@ -46,7 +46,7 @@ test('a running download with a token is cut when the token is revoked or expire
     const response = await new Promise<IncomingMessage>((resolve, reject) =>
       get(`${server.url}/home/large`, { headers: { authorization: `Bearer ${token}` }, agent: false }, resolve).on('error', reject),
     );
-    // The client reads the buffered megabytes, and then finds the connection closed.
+    // Some megabytes are in buffers; the client reads them and then finds the connection closed.
     const ends = new Promise<boolean>((resolve) => response.on('error', () => {}).on('close', () => resolve(response.complete)));
     return () => {
       response.resume();
@@ -112,7 +112,7 @@ test('kill -9 loses no token and no revocation whose request was answered', asyn
     const { server, client } = await begin();
     for (const { token } of kept) assert.equal((await client.get('/home/', bearer(token))).status, 200);
     for (const token of revoked) assert.equal((await client.get('/home/', bearer(token))).status, 401);
-    // The process is killed under load. Only answered changes must survive.
+    // The process is killed while requests are under way. Only the changes of answered requests must survive.
     const made: { id: string; token: string }[] = [];
     const orders = Array.from({ length: 20 }, async () => {
       const reply = await askForToken(client, {});
@@ -127,7 +127,7 @@ test('kill -9 loses no token and no revocation whose request was answered', asyn
     await Promise.allSettled([...orders, ...ending]);
     await server.ended;
     kept = [...kept.filter(({ token }) => !revoked.includes(token)), ...made];
-    // A revocation without an answer may have taken effect.
+    // A revocation that was not answered may have taken effect or not.
     if (round > 0) kept = made;
   }
   assert.ok(kept.length > 0);

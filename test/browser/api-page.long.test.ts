@@ -13,7 +13,7 @@ async function open(page: Page, id: string) {
 }
 
 async function run(operation: Awaited<ReturnType<typeof open>>): Promise<string> {
-  // The previous reply could be mistaken for the new one.
+  // Remove the previous reply, which could be mistaken for the new one.
   const clear = operation.getByRole('button', { name: 'Clear' });
   if ((await clear.count()) > 0) await clear.click();
   await operation.getByRole('button', { name: 'Execute' }).click();

@@ -74,7 +74,7 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
   await page.keyboard.press('Escape');
   await stage.waitFor({ state: 'detached' });
   await page.waitForURL(`${server.url}/home/`);
-  // From the member of an archive, too, one press of Close leads back to the folder.
+  // Forward leads to the archive, and then to its member. There, one press of Close also leads back to the folder.
   await page.goForward();
   await stage.locator('li').first().waitFor();
   await page.goForward();

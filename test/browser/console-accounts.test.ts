@@ -35,7 +35,7 @@ browserTest('accounts are paged and searched on the server; a name opens its acc
   await page.getByRole('searchbox').fill('alice');
   await page.keyboard.press('Enter');
   await list.getByText('web: 1').waitFor();
-  // One search covers all tables.
+  // One search covers all tables, and shows the number of matches in each.
   assert.deepEqual(await page.locator('.leads button').allTextContents(), [
     'Accounts 1',
     'Sessions 1',
@@ -84,7 +84,7 @@ browserTest('a tried login shows the account in words; no column shrinks to sing
     }
   }
   await result.getByText('"home_folder_path"').waitFor();
-  // The name is known, so the result must not say otherwise.
+  // The account exists, so the result must not say that its name is unknown. There is one method, and so one result.
   await form.getByLabel('User name').fill('alice');
   await form.getByLabel('Password').fill('wrong-Word-1');
   await form.getByRole('button').click();

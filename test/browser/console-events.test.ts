@@ -7,7 +7,7 @@ import type { Client } from '../support/client.ts';
 import { type ConsoleClient, signIn, startConsole } from '../support/console.ts';
 import { until } from '../support/receiver.ts';
 
-/** Sends requests, a hundred at a time. Each causes two events. */
+/** Sends `count` requests, a hundred at a time. Each causes two events. */
 async function request(server: Client, count: number): Promise<void> {
   for (let done = 0; done < count; done += 100)
     await Promise.all(Array.from({ length: Math.min(100, count - done) }, () => server.get('/home/nothing')));
@@ -24,7 +24,7 @@ async function openEvents(t: TestContext): Promise<{ page: Page; server: Client;
 
 const sessions = new WeakMap<ConsoleClient, Promise<Record<string, string>>>();
 
-/** Returns the headers of a session. With a password, each request would cause another event. */
+/** Returns the headers of a session that the test began. With a password instead, each request would cause another event. */
 function ownSession(console: ConsoleClient): Promise<Record<string, string>> {
   const session = sessions.get(console) ?? console.session();
   sessions.set(console, session);
@@ -70,7 +70,7 @@ browserTest('rows that the page removed because of newer events are loaded again
   const all = await journalled(console);
   assert.ok(all.length > 700);
   const more = page.getByRole('button', { name: 'Show more' });
-  // Later rows are loaded when the end of the table comes into view.
+  // After the first press, more rows are loaded when the end of the table comes into view.
   await until('all events are shown', async () => {
     await more.evaluateAll((buttons) => {
       for (const button of buttons as { click?(): void }[]) button.click?.();
@@ -78,7 +78,7 @@ browserTest('rows that the page removed because of newer events are loaded again
     return (await rows(page)).length >= all.length && (await more.count()) === 0;
   });
   const shown = await rows(page);
-  // Requests of the page have added newer events at the top.
+  // The page's own requests have added newer events at the top.
   assert.deepEqual(shown.slice(shown.indexOf(all[0] as string)), all);
 });
 
@@ -100,7 +100,7 @@ browserTest('if events come too fast for a live tail, a row says how many were l
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const tail = new Promise<Route>((resolve) => void page.route('**/api/events/live*', resolve));
-  // The login causes an event, so it comes before the page.
+  // The login of the test causes an event, too, so the test logs in before it opens the page.
   await ownSession(console);
   await signIn(page, console.url, '#events');
   const before = await journalled(console);
@@ -131,7 +131,7 @@ browserTest('if events come too fast for a live tail, a row says how many were l
   );
 });
 
-/** Lets the test write the messages of the live tail, one reply after another. */
+/** Lets the test write the messages of the live tail, one reply after another. The browser asks for the next reply at once. */
 async function tellTail(page: Page): Promise<(...messages: string[]) => Promise<void>> {
   const asked: Route[] = [];
   await page.route('**/api/events/live*', (route) => void asked.push(route));
@@ -144,7 +144,7 @@ async function tellTail(page: Page): Promise<(...messages: string[]) => Promise<
 
 const uuidAt = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 
-/** Returns live-tail messages for invented events, the oldest first. */
+/** Returns live-tail messages for `count` invented events with the numbers from `from` on, the oldest first. */
 const messagesOf = (sample: ServiceEvent, from: number, count: number) =>
   Array.from(
     { length: count },

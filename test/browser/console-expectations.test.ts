@@ -5,7 +5,7 @@ import { signIn, startConsole } from '../support/console.ts';
 import { watchedForDays } from '../support/expectations.ts';
 import { until } from '../support/receiver.ts';
 
-// A file is due at midnight by the browser's clock, so the time of the run does not matter.
+// A file is due at midnight of today by the browser's clock, so the time of the test run does not matter.
 const daily = { every: '1d', from: '00:00', opens: '2d', account: 'alice' };
 
 browserTest('an operator sees what is due today, excuses a missing file and revokes the excuse; a viewer only reads', async (t) => {
@@ -143,7 +143,7 @@ browserTest('the page of an expectation names the zone of its schedule, and show
   await summary.getByText('All other times on this page are in your time zone (America/New_York).').waitFor();
   const facts = await summary.locator('dl').innerText();
   for (const part of ['/feed*', 'alice', '*/30 0 * * *', 'Asia/Tokyo', '10 min']) assert.ok(facts.includes(part), `${part}: ${facts}`);
-  // Midnight in Tokyo is 10 or 11 a.m. in New York.
+  // Midnight in Tokyo is 10 or 11 in the morning in New York, on the day before.
   const rows = panel('History').locator('tbody tr');
   const day = rows.filter({ hasText: /1[01]:00 – 1[01]:30/ });
   await day.nth(20).waitFor();

@@ -81,7 +81,7 @@ browserTest(
     const older = rows.filter({ hasText: 'orders.csv' });
     assert.match(await older.innerText(), /orders\.csv\s+\/in\/\s+alice\s+archive/);
     assert.equal(await older.locator('[title="/in/orders.csv"]').count(), 1);
-    // The period also limits *Replay all failed*.
+    // A period of the filter also limits what *Replay all failed* sends.
     await page.goto(`${console.url}/#deliveries?until=2001-01-01T00:00:00.000Z`);
     await page.getByText('Keine passenden Zustellungen.').waitFor();
     await page.getByRole('button', { name: 'Alle fehlgeschlagenen erneut senden' }).click();

@@ -111,7 +111,7 @@ browserTest('a time range is selected on the histogram; routine events are shown
   assert.ok(minutes > 25 && minutes < 35, `${minutes} minutes`);
   assert.equal(query.get('last'), null);
   await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
-  // An incomplete count is reported.
+  // If counting stopped at its limits, the page says that the count is incomplete.
   await page.route('**/api/events/histogram*', async (route) => {
     const found = (await (await route.fetch()).json()) as { since: string; until: string };
     const middle = new Date((Date.parse(found.since) + Date.parse(found.until)) / 2).toISOString();

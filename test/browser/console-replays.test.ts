@@ -63,7 +63,7 @@ browserTest(
     assert.match(await rows.nth(0).innerText(), /failed\s+Replay\s+20 of 25\s+0\s+20\s+olga/);
     assert.match(await rows.nth(1).innerText(), /done\s+Dry run\s+25 of 25/);
     assert.equal(await rows.count(), 2, 'a replay with which a dialog only counts requests is not listed');
-    // Requests to different handlers are never grouped.
+    // Requests to different handlers are never grouped, even if all of them would be sent unchanged.
     const same = { events: [{ id: '40017', uuid: 'a' }], delivery: 'd1-0', differences: [] };
     const request = { method: 'POST', url: receiver.url, headers: {}, body: '', is_truncated: false };
     const results = ['crm', 'crm', 'other'].map((handler, index) => {

@@ -29,7 +29,7 @@ browserTest('after the server was killed and restarted, the console asks for the
   await page.getByRole('alert').filter({ hasText: 'The console keeps trying.' }).waitFor();
   const portOf = (url: string) => Number(new URL(url).port);
   const second = await serve({ web: portOf(first.web), console: portOf(first.url) });
-  // Sessions of administrators end with the process.
+  // Sessions of administrators end with the process, so the page asks for the login. No reload is necessary.
   await page.getByLabel('User name').waitFor({ timeout: 15_000 });
   await page.getByText('Your session has ended.').waitFor();
   await page.getByLabel('User name').fill('olga');

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const testsFolder = process.env.SVC_TESTS ?? '';
 
-/** Runs a test file as scripts/test.mjs does. @param graceMs time limit after its last test */
+/** Runs a test file as scripts/test.mjs does. @param graceMs maximum time that the process may continue after its last test */
 function runFile(t: TestContext, bundle: string, graceMs: number): Promise<ProgramEnd> {
   const folder = temporaryFolder(t);
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;

@@ -13,7 +13,7 @@ import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
-/** Makes requests of Firefox to the internet fail: no name resolves, and nothing listens at the port of the proxy. */
+/** With these settings, requests of Firefox to the internet fail: no name resolves, and nothing listens at the port of the proxy. */
 const nowhere = {
   'network.dns.disabled': true,
   'network.proxy.type': 1,
@@ -26,7 +26,11 @@ const nowhere = {
 const file = { after };
 let shared: Promise<Browser> | undefined;
 
-/** Opens a page of Debian's Firefox with its own cookies. @returns undefined if the browser is not installed */
+/**
+ * Opens a page of Debian's Firefox with its own cookies. The tests of a file share one browser.
+ *
+ * @returns undefined if the browser is not installed; the test is then skipped
+ */
 async function openFirefox(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
   if (!hasProgram(t, 'firefox-esr')) return undefined;
   shared ??= start();
@@ -53,7 +57,7 @@ interface Inside {
   _connection: { toImpl: (browser: Browser) => { _browserSession: { send: (method: string, parameters: unknown) => Promise<unknown> } } };
 }
 
-/** Stops Playwright from sending `command`, which the extended support release does not know. */
+/** Stops Playwright from sending `command` for every new context, because the extended support release does not know it. */
 function leaveOut(browser: Browser, command: string): void {
   const session = (browser as unknown as Inside)._connection.toImpl(browser)._browserSession;
   const { send } = session;
@@ -125,7 +129,7 @@ test('Firefox: folders and files of any kind have a visible icon', async (t) => 
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.txt', 'b.unknown']) writeFileSync(join(server.home, name), 'x');
-  // The content security policy refuses Playwright's style for a screenshot.
+  // The content security policy refuses the style that Playwright adds for a screenshot.
   const page = await openFirefox(t, { expectedErrors: /inline style/ });
   if (!page) return;
   await loginByForm(page, server.url);

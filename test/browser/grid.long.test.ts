@@ -94,7 +94,7 @@ browserTest('at most six pictures and films are requested at a time', async (t) 
     await until('the next file is requested', () => held.length > answered);
     assert.ok(asked() - answered <= 6, `${asked()} requested, ${answered} answered`);
     const route = held[answered];
-    // The aborted HEAD prevents the request for the film.
+    // A film is first requested by HEAD. This request is aborted, so that the film is not loaded.
     await (route?.request().method() === 'HEAD' ? route.abort() : route?.continue());
   }
   await page.locator('canvas.thumbnail').nth(5).waitFor({ state: 'attached' });

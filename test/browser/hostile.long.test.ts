@@ -61,7 +61,7 @@ browserTest('without scripts, items with hostile names are selected and deleted 
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-/** Serves a page of the same site, but another origin. @returns its URL */
+/** Serves a foreign page at another port: a different origin, but the same site. @returns its URL */
 async function foreignPage(t: TestContext, html: string): Promise<string> {
   const server = createServer((_, reply) => reply.setHeader('content-type', 'text/html').end(`<!doctype html><title>x</title>${html}`));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

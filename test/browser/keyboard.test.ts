@@ -17,7 +17,7 @@ browserTest('the focused element is visible, even where a bar could cover it', a
   const page = await openBrowser(t, { viewport: { width: 320, height: 480 } });
   await page.goto(`${server.url}/home/`);
   await signInByKeyboard(page);
-  // The script adds these buttons.
+  // The script adds these buttons, so it is running when they are there.
   await page.getByRole('button', { name: 'Actions for f00.bin' }).waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Space');

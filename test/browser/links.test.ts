@@ -259,7 +259,7 @@ browserTest('a visitor who opens the page of a folder with pictures uses up no d
     const requested: string[] = [];
     page.on('request', (request) => requested.push(new URL(request.url()).pathname));
     await page.goto(link.url);
-    // The script adds this button before it would load thumbnails.
+    // The script adds the button of the menu before it would load thumbnails.
     await page.getByRole('button', { name: 'Actions for a.png' }).waitFor();
     await page.waitForLoadState('networkidle');
     assert.ok(!requested.includes(`${link.at}a.png`), 'no thumbnail is loaded');

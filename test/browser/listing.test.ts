@@ -137,7 +137,7 @@ browserTest('previews run no script: image, SVG, text, PDF, HTML', async (t) => 
   await page.getByRole('link', { name: 'b.txt' }).click();
   for (const content of ['pre:has-text("owned")', 'iframe[src$="/home/c.pdf?inline=frame"]', 'pre:has-text("<script>1</script>")']) {
     await dialog.locator(content).waitFor();
-    // The PDF may have the keyboard focus.
+    // The PDF in its frame may have the keyboard focus, so the test clicks a button.
     await dialog.getByRole('button', { name: 'Next' }).click();
   }
   assert.doesNotMatch(await page.title(), /owned/);

@@ -9,11 +9,11 @@ const count = 600;
 const nameAt = (index: number) => `file-${index}.${['txt', 'png', 'bin'][index % 3]}`;
 const last = nameAt(count - 1);
 
-/** Names whose characters HTML can write in several ways. They come last. */
+/** Names whose characters HTML can write in several ways. They are sorted last. */
 const strange = ['z "q" <b>&amp;.txt', 'z \u0007bell', 'z \u202egnp.exe', "z 'ä'"];
 const all = count + strange.length;
 
-/** Upper limit for the rows in the document: those in the window, and those ready above and below it. */
+/** Upper limit for the rows in the document: those in a window of 800 px, and those kept ready above and below it. */
 const maxPlaced = 60;
 
 /** Creates a folder with 604 files. Its page is sent without most of its rows. */
@@ -24,7 +24,7 @@ function fill(server: TestServer): void {
   for (const name of strange) writeFileSync(join(folder, name), '');
 }
 
-/** Script that returns the rows of the document in a common form, for rows of the service and of the page. */
+/** Script that returns the rows of the document in a common form, to compare rows of the service with rows that the page adds. */
 const rowsInPage = `[...document.querySelectorAll('#list tbody tr')].map((row) => row.ariaRowIndex + [...row.cells].map((cell) =>
   cell.innerHTML.replace(/<\\/?bdi>/g, '').replace(/(<input|<a)([^>]*)>/g, (_, tag, rest) => tag + rest.trim().split(/ (?=[a-z-]+=)/).sort().join(' '))).join('|'))`;
 
@@ -53,7 +53,7 @@ browserTest('rows of a long folder that the script adds are like those of the se
   await page.keyboard.press('End');
   assert.match(await focused(), /^z/, 'the last row is there');
 
-  // "Select all" also selects rows that arrive later, except those deselected before they arrive.
+  // "Select all" also selects the rows that arrive later. A row that is deselected before they arrive stays deselected.
   let letRowsCome = () => {};
   const areLetCome = new Promise<void>((resolve) => {
     letRowsCome = resolve;
@@ -111,7 +111,7 @@ browserTest('a long folder has only the rows near the window and the focused row
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   assert.equal(await focused(), nameAt(1));
-  // This number is shown when all rows have arrived.
+  // Once this number is shown, all rows have arrived.
   await page.keyboard.press('Control+a');
   await page.getByText(`${all} selected`).waitFor();
   assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), String(all + 1));
@@ -151,7 +151,7 @@ browserTest('a long folder has only the rows near the window and the focused row
   assert.equal(await focused(), nameAt(300 + columns));
   await page.locator('#tools .to-list').click();
 
-  // This is the browser's own search.
+  // The browser's own search covers the whole document.
   await page.keyboard.press('Control+f');
   await page
     .locator('tbody tr')

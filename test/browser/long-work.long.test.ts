@@ -12,7 +12,7 @@ function makeFiles(server: TestServer, prefix: string): void {
   for (let index = 0; index < many; index++) writeFileSync(join(server.home, `${prefix}${index}.bin`), '');
 }
 
-/** Holds back all requests that change something, until `go` is called. */
+/** Makes the service look slow: all requests that change something are held back until `go` is called. */
 async function holdChanges(page: Page): Promise<{ held: Request[]; go: () => void }> {
   const held: Request[] = [];
   let go = () => {};

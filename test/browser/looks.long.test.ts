@@ -33,7 +33,7 @@ browserTest('recent dates are relative; the pointer and screen readers get the w
     ['de-DE', 'german'],
   ] as const) {
     const page = await openBrowser(t, { locale });
-    // A busy machine may take long until the clock is paused.
+    // The clock runs until it is paused, which can take a while on a busy machine. So it starts an hour early.
     await page.clock.install({ time: now - 60 * minute });
     await page.clock.pauseAt(now);
     await login(page, server.url);

@@ -5,21 +5,21 @@ import { type TestContext, test } from 'node:test';
 import { browserTest, drop, openFolder } from '../support/browser.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** Upper limit for the rows in the document: those in the window, and those ready above and below it. */
+/** Upper limit for the rows in the document: those in the window, and those kept ready above and below it. */
 const maxPlaced = 60;
 
-/** Asserts that filtered rows and any scroll position of a long listing appear at once. */
+/** Asserts that a listing of `count` entries, a thousand or more, stays smooth: filtered rows and any scroll position appear at once. */
 async function assertSmooth(t: TestContext, count: number): Promise<void> {
   const server = await startServer(t);
   const nameAt = (index: number) => `file-${String(index).padStart(5, '0')}.txt`;
   for (let index = 0; index < count; index++) writeFileSync(join(server.home, nameAt(index)), '');
   const lastName = nameAt(count - 1);
   const page = await openFolder(t, server);
-  // This number is shown when all rows have arrived.
+  // Once this number is shown, all rows have arrived.
   await page.keyboard.press('Control+a');
   await page.getByText(`${count.toLocaleString('en')} selected`).waitFor();
   await page.keyboard.press('Escape');
-  // The matching rows have not been laid out before.
+  // The matching rows are far below the window, and have not been laid out before.
   const isInSight = await page.evaluate<boolean>(`(async () => {
     const field = document.querySelector('.filter');
     field.value = '${lastName.slice(0, -5)}';
@@ -30,7 +30,7 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
   assert.ok(isInSight, 'the filtered rows appear in the next frame');
   await page.getByText('10 matches').waitFor();
   await page.getByLabel('Filter by name').fill('');
-  // The time of a jump depends on the rows that it adds.
+  // The time of a jump depends on the rows that it adds, so the test counts the rows. `npm run bench -- pages` measures the time.
   const placed = await page.evaluate<number[]>(`(async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     const counts = [];
@@ -46,7 +46,7 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
   assert.equal(await page.evaluate('document.activeElement.innerText'), lastName);
 }
 
-/** Creates a folder of 230 files. Browsers return at most 100 entries of a folder at a time. */
+/** Creates a folder of 230 files on the "desktop". Browsers return at most 100 entries of a folder at a time. */
 function makeFolder(server: TestServer, sizeBytes: number): string {
   const folder = join(server.folder, 'source/many');
   mkdirSync(folder, { recursive: true });

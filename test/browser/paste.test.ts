@@ -16,7 +16,7 @@ browserTest('a pasted screenshot (a new image.png or image.jpeg) is named by the
   assert.equal(named('my image.png', 0), 'my image.png');
 });
 
-/** Pastes files at the focused element. */
+/** Pastes files at the focused element, as the browser does. */
 function paste(page: Page, names: string[]): Promise<unknown> {
   return page.evaluate(`((names) => {
     const clipboardData = new DataTransfer();

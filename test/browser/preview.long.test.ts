@@ -157,7 +157,7 @@ browserTest('a part of the script that cannot be loaded is reported, and the res
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'some text');
   const page = await openBrowser(t, { expectedErrors: /404/ });
-  // As after an update, the service does not know the old path of the script.
+  // As after an update: the page requests the old path of the script, but the service knows only the new one.
   const before = '**/assets/scripts.*/viewer.js';
   await page.route(before, (route) => route.fulfill({ status: 404 }));
   await login(page, server.url);

@@ -17,7 +17,7 @@ import {
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 
-/** Uploads a part of a file, and holds the rest back. */
+/** Uploads a file until a part has arrived, and then holds the rest back. */
 async function holdUpload({ server, proxy, page }: UploadSetting, name = 'large.bin') {
   const file = largeFile(server, name);
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
@@ -128,7 +128,7 @@ browserTest('if a file changes on the disk during its upload, the upload fails, 
   const { server, proxy, page } = setting;
   const { path } = largeFile(server, 'large.bin');
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
-  // The browser reads a dropped file from the disk. Of a chosen file, it gets a copy.
+  // The file is dropped, because the browser reads a dropped file from the disk. Of a file that a test chooses, it gets a copy.
   await drop(page, [path]);
   await until('content arrives', () => proxy.offsets.length === 1);
   await proxy.goDown();

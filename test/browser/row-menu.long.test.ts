@@ -12,7 +12,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   const menu = page.getByRole('menu');
   const item = (name: string) => menu.getByRole('menuitem', { name, exact: true });
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  // This action appears when the service has reported MOVE.
+  // This action appears after the service has reported that it supports MOVE.
   await page.locator('#actions button', { hasText: 'Move' }).waitFor({ state: 'attached' });
 
   await page.getByRole('button', { name: 'Actions for c.bin' }).click();
@@ -70,7 +70,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Deleted 2 items').waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
-  // When this row is gone, all rows have been replaced.
+  // Once this row is gone, all rows have been replaced.
   await page.getByRole('link', { name: 'b.bin' }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Actions for Folder' }).click();

@@ -6,7 +6,7 @@ import { silence } from '../../scripts/films.mjs';
 import { assertAccessible, type BrowserOptions, browserTest, openFolder } from '../support/browser.ts';
 import { startServer, type TestConfig } from '../support/server.ts';
 
-/** Shows the results of a search for "report" in `files`. */
+/** Starts a server with `files`, and shows the results of a search for "report". */
 async function found(t: TestContext, files: readonly string[], config: TestConfig = {}, options: BrowserOptions = {}) {
   const server = await startServer(t, config);
   for (const path of files) {

@@ -33,7 +33,7 @@ browserTest(
     await page.getByRole('searchbox').fill('water');
     await page.keyboard.press('Enter');
     await page.getByText('One item was found.').waitFor();
-    // The mark is in a visible line, although the match is in the middle of the name.
+    // The mark is in one of the two visible lines of the name, although the match is in the middle.
     await page.locator('.found bdi:has(.gap) mark').waitFor();
     const [mark, name] = await Promise.all(['.found mark', '.found bdi:has(mark)'].map((place) => page.locator(place).boundingBox()));
     assert.ok(mark && name && mark.height > 0 && mark.y + mark.height <= name.y + name.height + 1, 'the match of a long name is visible');

@@ -67,7 +67,7 @@ browserTest('search results are shown as they arrive; leaving the results ends t
     await page.evaluate('window.feed = undefined');
     await page.getByRole('searchbox').fill('x');
     await page.keyboard.press('Enter');
-    // The content security policy forbids `eval`, and so `waitForFunction`.
+    // The content security policy forbids code in strings (`eval`), so `waitForFunction` does not work here.
     await until('the search is requested', () => page.evaluate<boolean>('window.feed !== undefined'));
   };
   await search();

@@ -7,7 +7,7 @@ import { plainPng } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-/** Checks the preview of a file. */
+/** Opens a file of the folder, checks its preview, and closes it again. */
 async function preview(page: Page, name: string, look: (stage: ReturnType<Page['locator']>) => Promise<void>): Promise<void> {
   await page.getByRole('link', { name, exact: true }).click();
   const stage = page.locator('dialog .stage');
@@ -188,7 +188,7 @@ browserTest('long logs show a thousand lines at a time, and the total number onc
   const lines = (count: number, width: number) => Array.from({ length: count }, (_, at) => `line ${at + 1} `.padEnd(width, '.')).join('\n');
   writeFileSync(join(server.home, 'short.log'), lines(1000, 20));
   writeFileSync(join(server.home, 'day.log'), `${lines(2500, 20)}\n`);
-  // This file is read in parts, so its number of lines is unknown at first.
+  // This file is read in parts, so its number of lines is not known at first.
   writeFileSync(join(server.home, 'year.log'), lines(3000, 300));
   const page = await openFolder(t, server);
   const more = (count: string) => page.getByRole('button', { name: `Show ${count} more` });

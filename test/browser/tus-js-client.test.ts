@@ -9,7 +9,7 @@ import { startServer } from '../support/server.ts';
 import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 import { tusProtocols } from '../support/uploads-over-bad-line.ts';
 
-/** The script that defines the global variable `tus`. */
+/** The script of tus-js-client that pages load. It defines the global variable `tus`. */
 const script = join(process.env.SVC_ROOT ?? '.', 'node_modules/tus-js-client/dist/tus.min.js');
 
 const content = Buffer.from(Array.from({ length: 1_000_000 }, (_, index) => (index * index) >> 7));

@@ -76,7 +76,7 @@ browserTest('the upload panel does not cover the actions of the selection, 360 p
 browserTest('without a connection an upload waits, and the page does not ask for a login', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /ERR_/ });
-  // The page must have the module that sends files.
+  // The module that sends files must be loaded before the connection is cut.
   const isHere =
     "performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('/sending.js') && responseEnd > 0)";
   await until('the module is loaded', () => page.evaluate<boolean>(isHere));

@@ -30,7 +30,7 @@ browserTest(
     for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
     writeFileSync(join(server.home, 'between.txt'), 'text');
     const page = await openFolder(t, server);
-    // Thumbnails request the same URLs.
+    // Thumbnails request the same URLs, so they must be loaded before requests are recorded.
     await page.locator('.thumbnail').nth(4).waitFor();
     const asked = new Set<string>();
     page.on('request', (request) => {

@@ -23,7 +23,7 @@ interface Told {
   data: Record<string, unknown>;
 }
 
-/** Returns a manual clock that begins now, like the certificates. */
+/** Returns a manual clock that begins now, because the certificates are made now. */
 function presentClock(): ManualClock {
   const clock = new ManualClock();
   clock.advance(Date.now() - clock.nowMs());
@@ -68,7 +68,7 @@ async function keep(
   const next = async (ms: number) => {
     const before = told.length;
     clock.advance(ms);
-    // The keeper may begin its pause after the time was advanced.
+    // The loop of the keeper may not have started its pause yet when the time was advanced.
     await until('the next event is emitted', () => {
       if (told.length > before) return true;
       clock.advance(50);
@@ -161,7 +161,7 @@ test('no certificate of a lying authority is used, and the next configured autho
     Object.keys(lies).map((_, index) => index + 1),
   );
   await kept.keeper.stop();
-  // `keep` configures only this CA file, so it needs the roots of both authorities.
+  // `keep` configures only the CA file of the first authority, so this file must contain the roots of both authorities.
   liar.behaviour.lies = { order: { status: 500 } };
   const honest = await new TestAuthority(t).listen(t);
   writeFileSync(liar.caPath, readFileSync(honest.caPath, 'utf8') + readFileSync(liar.caPath, 'utf8'));

@@ -16,7 +16,7 @@ function servicesOf({ directory, caPath, httpPort, tlsPort }: Pebble, acme: obje
   return { web: { type: 'https', port: tlsPort, tls: { acme: options } } };
 }
 
-/** Returns the certificate for a client that trusts only the given root; undefined without trust. */
+/** Returns the certificate that a client gets if it trusts only the given root; undefined if it does not trust the service. */
 function trusted(
   url: string,
   ca: string,

@@ -10,7 +10,7 @@ import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Starts a server with two accounts. The results `alice` and `bob` are both sessions of alice, from two addresses. */
+/** Starts a server with the accounts alice and bob. The results `alice` and `bob` are both sessions of alice, from two addresses. */
 async function twoAccounts(t: TestContext): Promise<{ server: TestServer; folder: string; alice: string; bob: string }> {
   const home = { home_folder_path: join(temporaryFolder(t), 'bob'), permissions: [['allow-full-control']] };
   mkdirSync(home.home_folder_path);

@@ -9,14 +9,14 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const lists = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
-/** Returns the journal line of an event with nested lists. */
+/** Returns a journal line of an event with `levels` nested lists in its data. */
 function lineOf(uuid: string, levels: number): string {
   const event = testEvent();
   const line = JSON.stringify({ ...event, uuid, data: { ...event.data, response: 'HERE' } });
   return `${line.replace('"HERE"', levels === 0 ? 'null' : lists(levels))}\n`;
 }
 
-/** Creates a journal of three events: one with a reply of 64 levels, a deeper one, and an ordinary one. */
+/** Creates a data folder with a journal of three events: one contains a reply of 64 levels, one is nested deeper, and one is ordinary. */
 function journal(t: TestContext): string {
   const folder = join(temporaryFolder(t), 'data');
   mkdirSync(join(folder, 'journal'), { recursive: true });

@@ -10,7 +10,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { project } from '../support/webhook-project.ts';
 
-// One file was due in the last day, whenever the test runs.
+// A file was due exactly once in the last day, regardless of when the test runs.
 const daily = { every: '1d', from: '00:00' };
 
 test('svc expectations: `check` needs no reload; `list`, `history`, `excuse` and `expect-again` ask a running service', async (t) => {

@@ -9,7 +9,7 @@ import { run, start } from '../support/child.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Statuses of permitted requests, some for missing files. */
+/** Statuses that mean: permitted, although the file may be missing. */
 const notRefused = new Set([200, 201, 204, 302, 404]);
 
 test('the running service refuses exactly the requests that svc explain calls refused, with the same status', async (t) => {
@@ -71,7 +71,7 @@ services: {web: {type: http, port: 0}}
         });
         await reply.arrayBuffer();
         const what = `${user} ${method} ${path}: ${reply.status}, explained: ${JSON.stringify(decision.reason)}`;
-        // 409 can also come from the disk.
+        // 409 can also come from the disk: a folder exists already, or its parent is missing.
         const isOfDisk = reply.status === 409 && decision.status !== 409;
         if (decision.allowed) assert.ok(notRefused.has(reply.status) || isOfDisk, what);
         else assert.equal(reply.status, decision.status, what);

@@ -88,7 +88,7 @@ test('a program fault in a request ends only this request: with 500 and a refere
 test('a fault outside requests ends the process with exit code 70; all changes that were confirmed are in the journal', async (t) => {
   for (const kind of ['signal', 'rejection']) {
     const { client, running, journal, logged } = await startPlanted(t, { PLANTED: kind });
-    // The first login computes a hash.
+    // The first login is done alone, because it computes a hash.
     await client.get('/home/');
     await Promise.all(Array.from({ length: 20 }, (_, index) => client.put(`/home/${index}`, 'x')));
     running.child.kill('SIGUSR2');

@@ -28,7 +28,7 @@ test('requests that a mock recorded are replayed unchanged; the request of valid
       .map((line) => JSON.parse(line)),
     [event],
   );
-  // The mock also records the replay.
+  // The mock also records the requests of the replay, so a copy of its file is replayed.
   writeFileSync(join(cwd, 'copy.ndjson'), recorded);
   const replay = await run(t, ['webhook-replay', 'copy.ndjson', '--url', url], { cwd });
   assert.equal(replay.code, 0, replay.stderr);

@@ -113,7 +113,7 @@ services: {web: {type: http, port: 0, ${name}}}
   await until('the first reload asks the callout', () => held.length > 0);
   write(named('name: b, public_error: yes'));
   const asked = start(t, ['reload', '--json'], { cwd });
-  // This reload waits for the first one.
+  // The reload that `svc reload` requests waits until the first reload is done.
   await sleep(1500);
   held[0]?.writeHead(401).end();
   await until('the second reload asks the callout, too', () => held.length === 2);
@@ -199,7 +199,7 @@ event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}
   assert.equal((await client.get('/home/first', { user: null, headers: { authorization } })).text, 'x');
   assert.equal(await sftp.write(writing, 12, 'second half'), 0);
   assert.equal(String(await sftp.read(reading, 0, 10)), 'x');
-  // New handles are subject to the new limits.
+  // Open handles stay open; new ones are subject to the new limits.
   await assert.rejects(sftp.open('first', 1), /Too many files/);
   const banners: string[] = [];
   const next = await loginSftp(t, sshPort, {}, (text) => banners.push(text));

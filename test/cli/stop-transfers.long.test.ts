@@ -20,7 +20,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 const authorization = basicOf(testUser);
-/** svc closes deleted files of this size (4 MiB or more) in another thread. */
+/** svc closes deleted files of this size (4 MiB or more) in another thread, which frees their space. */
 const piece = Buffer.alloc(5_000_000, 'p');
 const length = { 'content-length': String(2 * piece.length) };
 
@@ -52,7 +52,7 @@ async function startServices(t: TestContext, shutdownTimeoutS: number) {
     for await (const { event } of readEvents(journal, undefined, (bad) => assert.fail(bad.reason))) all.push(event);
     return all;
   };
-  /** Moves the service `plain` to another address. */
+  /** Writes a configuration with another address for the service `plain`. */
   const move = () =>
     writeConfig(folder, {
       services: { ...services, plain: { ...services.plain, address: '127.0.0.2' } },
@@ -61,7 +61,7 @@ async function startServices(t: TestContext, shutdownTimeoutS: number) {
   return { ...(await begin()), begin, move, events, home, cert };
 }
 
-/** Begins an HTTP/1 request whose client stalls after a piece of the body or the reply. */
+/** Begins an HTTP/1 request whose client stalls after it has sent a piece of the body, or read a piece of the reply. */
 function stall(url: string, method: string, target: string, headers: Record<string, string>, body?: Buffer): Promise<void> {
   return new Promise((begun, fail) => {
     const outgoing = request(`${url}${target}`, { method, headers: { authorization, ...headers }, agent: false }, (incoming) => {
@@ -77,7 +77,7 @@ function stall(url: string, method: string, target: string, headers: Record<stri
   });
 }
 
-/** Lets a stop cut transfers of each kind, and asserts the events of their ends. */
+/** Starts transfers of each kind, stops the service so that it cuts them, and asserts the events of their ends in the journal. */
 async function cutAll(t: TestContext, { shutdownTimeoutS, signals }: { shutdownTimeoutS: number; signals: 1 | 2 }): Promise<void> {
   const { running, plain, tls, sshPort, begin, events, home, cert } = await startServices(t, shutdownTimeoutS);
   await stall(plain, 'PUT', '/home/put1', length, piece);

@@ -171,7 +171,7 @@ test('--exact sends the original bytes with the same IDs; --diff shows the diffe
     t,
     `${crm(receiver.url, before)}, soap: {type: http, target: 40017, url: "${receiver.url}/soap", http_content_type: soap}`,
   );
-  // The first replies come after all uploads, so the other events of `crm` become one batch.
+  // Both handlers get their first reply only after all files are uploaded. So the other three events of `crm` become one batch.
   await uploadThen(t, cwd, ['a', 'b & "c"'.replace(/[ "&]/g, '_'), 'd', 'e'], async () => {
     await receiver.received(2);
     receiver.release();

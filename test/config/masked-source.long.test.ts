@@ -19,12 +19,12 @@ function findingsOf(text: string, file = '/nowhere/svc.config.yaml'): readonly F
   }
 }
 
-/** Returns all that `svc validate` prints about a file, in all formats. */
+/** Returns all that `svc validate` prints about a file, in each output format. */
 function allSaid(text: string, file?: string): string {
   const findings = findingsOf(text, file);
   const excerpts = excerptLines(text);
   const texts = findings.map((finding) => findingText(finding, excerpts, { isTTY: false } as NodeJS.WriteStream));
-  // As if every line had a finding.
+  // Every line is printed as if it had a finding.
   return [...texts, JSON.stringify(findings), JSON.stringify(sarifLog(findings)), maskedSource(text)].join('\n');
 }
 
@@ -73,7 +73,7 @@ test('of a configuration in package.json, values are shown and secrets are maske
   assert.equal(said.includes('marker-1'), false, said);
 });
 
-/** Words of the secrets. */
+/** Words that form the secrets. The test searches the output for each of them. */
 const words = ['Zq7hunter', 'Zq8sesame', 'Zq9swordfish', 'Zq5correct', 'Zq4battery'];
 const joints = [
   ', ',
@@ -114,7 +114,7 @@ const inPlace = (place: string, secret: string) => (place === 'headers as text' 
 
 const indented = (text: string, by: string) => text.split('\n').join(`\n${by}`);
 
-/** Styles of writing a scalar. */
+/** Styles of writing a scalar. YAML may read a plain scalar as something else. */
 const styles: Record<string, (secret: string, by: string) => string> = {
   plain: (secret, by) => indented(secret, by),
   single: (secret, by) => `'${indented(secret.replaceAll("'", "''"), by)}'`,
@@ -178,7 +178,7 @@ test('no finding about a broken file shows any part of a secret', () => {
         );
         for (const { at, put } of faults) {
           const index = Math.floor(at * text.length);
-          // A part of a cut word cannot be recognised as a secret.
+          // Leave words and keys whole: a part of a cut word cannot be recognised as a secret.
           const around = text.slice(Math.max(0, index - 12), index + 12);
           if (/\w/.test(text.charAt(index - 1)) && /\w/.test(text.charAt(index))) continue;
           if (around.includes('Zq') && /\w/.test(text.charAt(index))) continue;

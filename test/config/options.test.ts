@@ -11,7 +11,7 @@ import { assertLinear } from '../support/doubling.ts';
 import { configurations } from '../support/many-entries.ts';
 import { configWith, options as table } from '../support/option-table.ts';
 
-// test/config/many-entries.long.test.ts runs this test for all `configurations`.
+// These are two of the entries of `configurations`. test/config/many-entries.long.test.ts runs the test for all of them.
 for (const name of ['unknown options of services', 'one address for all services'])
   test(`the work of a check grows at most linearly with the configuration: ${name}, in one line`, () =>
     assertLinear(name, (count) => JSON.stringify(configurations[name]?.(count)), checkedConfig, 1000));
@@ -34,7 +34,7 @@ function optionText(where: string, option: string, value: string): string {
   return JSON.stringify(configWith(where, option, '@')).replace('"@"', () => value);
 }
 
-/** Options that other rows document, and entries of maps. */
+/** Options without a row of their own: entries of maps, and those that another row documents. */
 const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'uploads', 'held', 'password_policy', 'security_policy']);
 
 test('the table has every option of the schema', () => {
@@ -65,7 +65,7 @@ test('the table has every option of the schema', () => {
     handler: kinds('event_handlers')[0],
     forward: kinds('event_handlers')[1],
   };
-  // http and https share one definition.
+  // http and https share one definition, so a row of either covers both.
   const covered = new Set(table.map(([where, option]) => `${where === 'https' ? 'http' : where}.${option}`));
   const missing = Object.entries(nodes).flatMap(([where, node]) =>
     Object.keys(node?.properties ?? {})

@@ -85,7 +85,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
     ['bob b', 'accounts_file', 'local', true, 'partners', join(folder, 'partners/bob b'), 10_000, 1500],
     ['carl', 'accounts_file', 'local', false, 'DEFAULT_GROUP', server.home, null, null],
     ['dora', 'accounts_file', 'local', true, 'nowhere', '', null, null],
-    // The home folder is known only during a session.
+    // The home folder of this account is known only while the account has a session.
     ['remote', 'login', 'remote', true, 'partners', '', 10_000, null],
   ]);
   assert.match(page.items[3]?.problem ?? '', /The group "nowhere" does not exist/);

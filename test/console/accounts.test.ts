@@ -89,7 +89,7 @@ test('guesses at a file account do not lock out the administrator of the same na
     { server: { security_policy: { ban_after_failures: 100 } } },
     { administrators: { alice: { password: await cheapHash(testPassword), role: 'operator' } } },
   );
-  // The console lists the limit of the administrator alice as `administrator/alice`.
+  // The second name looks like the name under which the console lists the limit of the administrator alice (`administrator/alice`).
   for (const name of ['alice', 'administrator alice'])
     for (let index = 0; index < 10; index++) await server.get('/home/', { user: `${name}:guess ${index}` });
   const user = `alice:${testPassword}`;
@@ -166,7 +166,7 @@ test('explain decides by the configuration in force, refuses wrong requests, and
   assert.equal((await ask({ user: 'alice', method: 'GET', path: '/home/' }, asViewer)).status, 403);
 });
 
-/** Starts an endpoint that replies 403 with the password. After `hold`, replies wait for `letGo`. */
+/** Starts an endpoint that replies 403 and repeats the password. After `hold`, replies wait for `letGo`. */
 async function echoing(t: TestContext) {
   const waiting: (() => void)[] = [];
   let isHolding = false;
@@ -236,9 +236,9 @@ test('an auth-test asks the methods in force; its credentials are shown nowhere'
   const echoed = await ask({ username: 'bob', password: secret });
   assert.deepEqual([echoed.status, authTestReport.parse(echoed.json()).outcome], [200, 'rejected']);
   assert.match(echoed.text, /no: \*\*\*/);
-  // A password that is a word of svc's own messages is not masked in these messages.
+  // If the password is a word of svc's own messages, the word is not masked in these messages.
   for (const word of ['account', 'rejected', 'endpoint', 'local', 'http', 'remote', 'outcome', 'credentials']) {
-    // The test client would treat the word as a secret.
+    // The request is not sent with the test client, which would treat the word as a secret from then on.
     const headers = { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ username: 'bob', password: word });
     const { methods } = authTestReport.parse(await (await fetch(`${console.url}/api/auth-test`, { method: 'POST', headers, body })).json());

@@ -67,7 +67,7 @@ test('viewers, pages of other origins, foreign session IDs, used login links and
     );
     assert.equal(login.status, 403);
     assert.equal((await console.get('/api/me', { headers: { cookie } })).status, 200, 'the session continues');
-    // Requests without a preflight cannot have the content type of JSON.
+    // Forms and other requests without a preflight cannot have the content type of JSON.
     const form = { headers: { 'content-type': 'text/plain' }, body: JSON.stringify({ username: 'olga', password: operatorPassword }) };
     assert.equal((await console.send('POST', '/api/login', form)).status, 415);
   });
@@ -102,7 +102,7 @@ test('viewers, pages of other origins, foreign session IDs, used login links and
       assert.equal((await console.send('POST', '/api/login', { headers: json, body })).status, 400, body);
     const large = JSON.stringify({ username: 'olga', password: 'x'.repeat(17_000) });
     assert.equal((await console.send('POST', '/api/login', { headers: json, body: large })).status, 413);
-    // An endless body gets a reply as soon as it is too large.
+    // An endless body gets a reply as soon as it is too large, and its connection is closed.
     const socket = connect(console.port, '127.0.0.1');
     let text = '';
     socket.on('data', (chunk) => {

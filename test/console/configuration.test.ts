@@ -47,7 +47,7 @@ test('the current configuration, the findings of its file and the changes of a r
   assert.equal(shown.file, join(folder, 'svc.config.json') as unknown);
   assert.equal(shown.configuration?.event_handlers?.crm?.password, '***' as unknown);
   assert.equal(shown.configuration?.services?.console?.administrators?.olga?.role, 'operator' as unknown);
-  // `set` has only values of the file, and masks secrets.
+  // `set` has only the values that the file sets, without default values, and masks secrets, too.
   assert.deepEqual([shown.set?.event_handlers?.crm?.password, shown.set?.event_handlers?.crm?.retry_backoff], ['***', undefined]);
   assert.equal(shown.configuration?.event_handlers?.crm?.retry_backoff, 'linear' as unknown);
   assert.deepEqual(
@@ -76,7 +76,8 @@ test('the current configuration, the findings of its file and the changes of a r
   assert.deepEqual([report.reloaded, report.changes], [true, changes.map(({ path }) => path)]);
   assert.equal((await get('')).configuration?.event_handlers?.crm?.timeout, 7 as unknown);
 
-  // `changes` and the reload give the same reason for a restart. `findings` and the reload begin with the same error.
+  // If a restart is needed, `changes` and the reload give the same reason. If the file has errors, `findings` and the reload begin with the
+  // same finding.
   write(JSON.stringify({ ...changed, server: { ...changed.server, uuid: 'other' } }));
   const restart = await get('/changes');
   assert.match(String(restart.reason), /need a restart/);

@@ -9,7 +9,7 @@ import { startInspector } from '../support/inspector.ts';
 import { basicOf } from '../support/secrets.ts';
 import { testConfig } from '../support/server.ts';
 
-/** More than the buffers of a connection. */
+/** More than the buffers of a connection hold while its client does not read. */
 const longBytes = 32 * 1024 * 1024;
 
 async function startWithLongReplies(t: TestContext) {
@@ -38,7 +38,7 @@ test('a download of an administrator is cut when a reload removes their account,
   const { server, console, begin, sections, content } = await startWithLongReplies(t);
   const basic = { authorization: basicOf(asReviewer.user) };
   const asStream = { accept: 'application/x-ndjson' };
-  /** Asserts that each reply ends early. */
+  /** Reads the rest of the replies, and asserts that each ends early. */
   const isCut = async (replies: IncomingMessage[], why: string) => {
     for (const incoming of replies) {
       const closed = new Promise((resolve) => incoming.on('error', () => {}).on('close', resolve));

@@ -16,10 +16,10 @@ const hasty: Clock = {
   every: (periodMs, action) => systemClock.every(periodMs / haste, action),
 };
 
-/** Bytes of events: far more than the buffers of connections. */
+/** Bytes of events: far more than the buffers of connections hold. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Returns the client ports of open connections to a local port. Needs Linux. */
+/** Returns the client ports of connections to a local port, without connections that the server has ended. Needs Linux. */
 function establishedOf(port: number): Set<number> {
   const portOf = (address = '') => Number.parseInt(address.split(':')[1] ?? '', 16);
   const lines = readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1);

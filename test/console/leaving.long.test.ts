@@ -13,7 +13,7 @@ import { HeldClients } from '../support/transfers.ts';
 
 const ofStream = { accept: 'application/x-ndjson' };
 
-/** Starts a console. @returns clients that can leave, and a check that streams of events are possible afterwards */
+/** Starts a console. Returns clients that can leave, and a check that streams of events are possible after they have left. */
 async function startWithClients(t: TestContext, options = {}) {
   const { server, console } = await startConsole(t, {}, options);
   const clients = new HeldClients(t, console.port);
@@ -51,7 +51,7 @@ test('when a connection ends, its waiting requests are dropped', async (t) => {
   socket.write(
     `GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nAccept: ${ofStream.accept}\r\n\r\n`.repeat(8),
   );
-  // After the reply, the earlier requests have arrived.
+  // The reply shows that the earlier requests have arrived.
   await console.get('/api/me', asViewer);
   socket.destroy();
   await stillStreams();

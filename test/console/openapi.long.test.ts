@@ -34,7 +34,7 @@ test('the description is valid OpenAPI 3.0.3; it uses each of its components, an
   assert.equal(new Set(ids).size, ids.length);
 });
 
-/** Sends a request. Validates the reply, and a successful request, against `path` in the document. */
+/** Sends a request. Validates the reply, and after a success also the request, against `path` in the document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
@@ -53,7 +53,7 @@ function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
 
 const withBody = (body: unknown, options: TestRequest = asOperator): TestRequest => ({ ...options, body: JSON.stringify(body) });
 
-/** Returns all operations with targets that do not exist. */
+/** Returns all operations: method, path in the document, and a target that does not exist. */
 function operationsOf(contract: Contract) {
   return contract.operations().map(([name, operation]) => {
     const [method = '', path = ''] = name.split(' ');
@@ -73,7 +73,7 @@ test('every operation and status: live requests and replies conform to the descr
     },
     inspections: { check: { type: 'http', url: (await startInspector(t)).url } },
     group: { inspections: [[], ['/held-*', 'check']] },
-    // Each expectation was due once in the last day. The uploads of this test meet `met`.
+    // A file of each expectation was due once in the last day. The uploads of this test meet `met`.
     expectations: {
       met: { path: '/*', every: '1d', opens: '2d', grace: '1d' },
       missing: { path: '/never', every: '1d' },
@@ -89,7 +89,7 @@ test('every operation and status: live requests and replies conform to the descr
   await reviews(server, send);
   await configuration(t, contract, send);
   await tooMuch(server, console, contract, send);
-  // The next test covers 507.
+  // 507 needs a full disk: see the next test.
   assert.deepEqual(
     contract.unseen().filter((name) => !name.endsWith(' 507')),
     [],
@@ -104,7 +104,7 @@ test('if the journal cannot record a change, each operation that changes somethi
   const contract = await console.contract();
   const send = exerciseOf(console, contract);
   fillDisk(join(disk, 'filler'));
-  // The events of failed logins fill the disk, except for the space reserved for running changes.
+  // The events of failed logins fill the disk, until only the space reserved for running changes is left.
   for (let login = 0; login < 20; login++) await console.get('/api/me', { user: `olga:wrong-${login}` });
   for (const { method, path, target, operation } of operationsOf(contract))
     if (507 in operation.responses) await send(method, path, target, 507);
@@ -128,7 +128,8 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
     if (403 in responses && method !== 'GET') await send(method, path, target, 403, { ...asOperator, headers: foreign });
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
-      // The service closes the connection, so a much larger body would not be sent completely.
+      // The body is only slightly larger than the limit: a much larger one would not be sent completely, because the service closes the
+      // connection.
       const most = /replays|lift|expectations/.test(path) ? 1024 * 1024 : 64 * 1024;
       await send(method, path, target, 413, withBody({ pad: 'x'.repeat(most) }));
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });
@@ -304,7 +305,7 @@ async function tooMuch(server: TestServer, console: ConsoleClient, contract: Con
   await send('POST', '/api/replays', '/api/replays', 429, slowly);
   await send('DELETE', '/api/replays/{id}', `/api/replays/${id}`, 204);
 
-  // Of many slow searches, some wait and others are refused.
+  // Slow searches: of many concurrent ones some wait, and the others are refused.
   const path = join(server.folder, 'data/journal/events-00000001.ndjson');
   const [line = ''] = readFileSync(path, 'utf8').split('\n');
   appendFileSync(path, `${line.replace('"message":"', `"message":"${'x'.repeat(100_000)}`)}\n`.repeat(200));

@@ -12,11 +12,11 @@ import { temporaryFolder } from '../support/temp.ts';
 const readers = 940;
 const deafReaders = 60;
 
-/** Memory in MiB: for a client that does not read, and for 1,000 connections and their events. */
+/** Memory in MiB: the maximum kept for a client that does not read, and room for 1,000 connections and their events. */
 const keptForOneMiB = 1;
 const roomMiB = 200;
 
-/** Numbers of the UUIDs in the order of their arrival. The texts for each client would need gigabytes. */
+/** Numbers of the UUIDs in the order of their first arrival. Storing the texts for each client would need gigabytes. */
 const numbers = new Map<string, number>();
 
 function numberOf(uuid: string): number {
@@ -27,7 +27,7 @@ function numberOf(uuid: string): number {
   return numbers.size - 1;
 }
 
-/** A follower, and the numbers of its UUIDs. */
+/** A follower, and the numbers of the UUIDs that it received. */
 interface Follower {
   incoming: IncomingMessage;
   told: number[];
@@ -76,7 +76,7 @@ async function startProcess(t: TestContext) {
   };
 }
 
-/** Waits until the condition holds, at most for the time limit of the test. */
+/** Waits until the condition holds. The time limit of the test ends the wait. */
 async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 100));
 }

@@ -19,7 +19,7 @@ export async function attempt(bans: AddressBans, made: LoginAttempt, outcome: At
   return kind;
 }
 
-/** Distributes calls over processes that share their state. */
+/** Distributes calls in turn over processes that share their state. */
 export function inTurns(processes: readonly AddressBans[]): AddressBans {
   let calls = 0;
   const next = () => processes[calls++ % processes.length] as AddressBans;

@@ -13,7 +13,7 @@ export interface WritableRecords {
 const beginMs = Date.UTC(2026, 2, 16, 10);
 const handlers = ['crm', 'chat', 'a "quoted",\nname'];
 
-/** Returns a delivery, a second after the previous one. */
+/** Returns delivery number `index`, made one second after the previous one. */
 function delivery(index: number, more: Partial<DeliveryRecord> = {}): DeliveryRecord {
   return {
     time: new Date(beginMs + index * 1000).toISOString(),
@@ -31,7 +31,7 @@ function delivery(index: number, more: Partial<DeliveryRecord> = {}): DeliveryRe
 
 const numbers = (length: number) => Array.from({ length }, (_, index) => index);
 
-/** Returns all pages. */
+/** Returns all pages, each with at most `limit` deliveries. */
 async function pages(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -49,7 +49,11 @@ async function pages(
   }
 }
 
-/** The contract of `DeliveryRecords` for readers. @param openOrSkip opens empty records; returns undefined if they are not available */
+/**
+ * The contract of `DeliveryRecords` for readers of the newest deliveries.
+ *
+ * @param openOrSkip opens empty records; returns undefined if they are not available here
+ */
 export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContext) => Promise<WritableRecords | undefined>): void {
   const contract = (what: string, body: (writable: WritableRecords) => Promise<void>) =>
     test(`${name}: ${what}`, async (t) => {

@@ -26,7 +26,7 @@ function notHere(): never {
   throw new Error('No file is forwarded here.');
 }
 
-/** An engine with the handler `crm` for events 40017. */
+/** An engine with one handler, `crm`, for events 40017. */
 class Engine {
   readonly engine: DeliveryEngine;
   readonly events: JournalledDispatcher;
@@ -79,7 +79,8 @@ const row = (from: number, to: number) => Array.from({ length: to - from }, (_, 
 /**
  * The contract of a `DeliveryStore`, tested through the delivery engine.
  *
- * @param openOrSkip prepares an empty store; returns undefined if it is not available. Each call of `open` stands for the next process
+ * @param openOrSkip prepares an empty store. Returns undefined if the store is not available here. Each call of the
+ *   returned `open` stands for the next process, after the previous one has ended
  */
 export function deliveryStoreContract(
   name: string,
@@ -112,7 +113,7 @@ export function deliveryStoreContract(
       const owned = await acquire(...asked);
       if (!owned) return undefined;
       owners++;
-      // The result 0 gives the handler up.
+      // The result 0 gives the handler up, as if another node had asked for the handler.
       const keep = owned.keep.bind(owned);
       owned.keep = async (...told) => {
         await keep(...told);

@@ -16,7 +16,7 @@ export function testEvent(text = ''): ServiceEvent {
   return createEvent({ id: 20011, context, data: { text } }, server, 1_700_000_000_123.456);
 }
 
-/** Returns all events of a journal from a position on. */
+/** Returns all events of a journal from a position on. Fails on a malformed line. */
 export async function readAll(log: Pick<EventLog, 'openReader'>, from?: LogPosition): Promise<LoggedEvent[]> {
   const all: LoggedEvent[] = [];
   const reader = log.openReader((bad: { reason: string }) => assert.fail(`bad line: ${bad.reason}`));
@@ -47,7 +47,11 @@ async function readAllRaw(log: Pick<EventLog, 'openRawReader'>): Promise<RawEven
   return all;
 }
 
-/** The contract of `EventLog`. @param openOrSkip opens an empty journal; returns undefined if it is not available */
+/**
+ * The contract of `EventLog`.
+ *
+ * @param openOrSkip opens an empty journal, which the test closes; returns undefined if it is not available here
+ */
 export function eventLogContract(name: string, openOrSkip: (t: TestContext) => Promise<EventLog | undefined>): void {
   const contract = (what: string, body: (log: EventLog) => Promise<void>) =>
     test(`${name}: ${what}`, async (t) => {
@@ -122,7 +126,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await write(200, 500);
     await readOn(1);
     await write(10, 200_000);
-    // The reader needs events that are no longer in memory.
+    // The reader needs events that are no longer in memory, and more events are written meanwhile.
     await write(130, 70_000);
     await readOn(3);
     await write(200, 500);
@@ -164,7 +168,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
 
   contract('the events of one account are found, the newest first', async (log) => {
     const of = (uuid: string, text: string): ServiceEvent => ({ ...testEvent(text), account: { ...testEvent().account, uuid } });
-    // One text exceeds a single read, and one contains the pattern of an account.
+    // One text is longer than a single read, and one contains the pattern that identifies the account.
     const texts = ['first', 'x'.repeat(600_000), 'with "uuid":"alice" in it', '', 'y'.repeat(250_000), 'last'];
     for (const text of texts) {
       log.append(of('alice', text));

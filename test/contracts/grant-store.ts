@@ -9,7 +9,7 @@ import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 /** A store for a test. The test closes the store. */
 export interface GrantGround {
   store: GrantStore;
-  /** Opens the same grants as the next process. */
+  /** Opens the same grants as the next process would, after this process has ended. */
   reopen(): Promise<GrantStore>;
 }
 

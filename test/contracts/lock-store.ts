@@ -6,7 +6,7 @@ import { type LockStore, maxLocksPerAccount } from '../../src/files/locks/lock-s
 export interface LockStoreFixture {
   store: LockStore;
   advance(ms: number): void;
-  /** Sets whether any service supports locks; true at first. */
+  /** Sets whether any service of the configuration supports locks; true at first. */
   setTaken(areTaken: boolean): void;
 }
 

@@ -83,7 +83,7 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
       t.after(() => store.close());
       return store;
     };
-    // The other node has an empty folder.
+    // `reopen` opens the store of another node, whose folder is empty.
     return { store: node(), reopen: async () => node() };
   });
   lockStoreContract(`locks in ${kind}`, async (t) => {

@@ -14,7 +14,7 @@ export interface SharedFolder {
   there: string;
 }
 
-/** The contract of nodes on one file system. @param open makes an empty folder */
+/** The contract of nodes that share a file system. @param open makes an empty folder */
 export function sharedFilesContract(name: string, open: (t: TestContext) => SharedFolder): void {
   const contract = (what: string, body: (t: TestContext, folder: SharedFolder) => Promise<void>) =>
     test(`${name}: ${what}`, (t) => body(t, open(t)));
@@ -147,7 +147,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     mkdirSync(join(folder.here, 'sub'));
     writeFileSync(join(folder.here, 'sub/open.txt'), 'x');
     writeFileSync(join(folder.here, 'open.txt'), 'x');
-    // NFS renames an open file that is removed, until it is closed (silly rename).
+    // If an open file is removed, NFS renames it, and removes it when it is closed (silly rename).
     const open = [openSync(join(folder.here, 'sub/open.txt'), 'r'), openSync(join(folder.here, 'open.txt'), 'r')];
     assert.equal((await here.send('DELETE', '/home/open.txt')).status, 204);
     for (const node of [here, there]) assert.deepEqual(await node.names('/home/'), ['sub']);
@@ -188,7 +188,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
       ),
     );
     assert.deepEqual(readdirSync(join(folder.there, 'home')).sort(), ['in', 'out']);
-    // Only the deleted folder is created again, and returned.
+    // A folder that was deleted meanwhile is created again, and only this folder is returned.
     rmSync(join(folder.here, 'home/in'), { recursive: true });
     assert.deepEqual(
       prepareHomeFolder(accountAt(folder.here), (fault) => assert.fail(String(fault))),

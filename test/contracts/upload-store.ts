@@ -16,9 +16,9 @@ import { randomFrom } from '../support/random.ts';
 export interface UploadStoreFixture {
   store: UploadStore;
   advance(ms: number): void;
-  /** Ends the lease of an upload's holder; undefined if holds have no lease. */
+  /** Ends the lease of the holder of an upload, as after a long sleep; undefined if holds have no lease. */
   lapse?(id: string): Promise<unknown>;
-  /** Opens the same uploads as another process. */
+  /** Opens the same uploads as another process would, after this process was killed or while it still runs. */
   reopen(): Promise<UploadStore>;
 }
 
@@ -246,7 +246,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   contract('queries do not interrupt one another, and they interrupt a holder only if they came later', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     const stores = [store, await reopen()];
-    // Without a holder, any number of concurrent calls is accepted.
+    // Nobody holds the upload, so any number of concurrent calls is accepted.
     await Promise.all(Array.from({ length: 40 }, (_, index) => stores[index % 2]?.quiet(id)));
     let isTold = false;
     const hold = await store.hold(id, () => {
@@ -328,7 +328,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     console.log(`seed ${seed}: ${name}`);
     const random = randomFrom(seed);
     const { id } = await store.add(orderOf('/srv/.svc-0.kept'), undefined);
-    // Requests of one node wait for each other. So only another node can take an upload from a sleeping holder.
+    // The requests of one node wait for each other. So only a request of another node can take an upload from a sleeping holder.
     const anyNode = () => (lapse ? reopen() : Promise.resolve(store));
     const holds: UploadHold[] = [];
     let model = { holder: undefined as UploadHold | undefined, isAbandoned: false, offsetBytes: 0, contentPath: '/srv/.svc-0.kept' };

@@ -12,7 +12,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** A collection that records removals. */
+/** A collection of removable things that records what was removed. */
 function things(...items: Item['shown'][]): Collection & { removed: string[] } {
   const removed: string[] = [];
   const kept = new Map(items.map((shown) => [shown.id, shown]));
@@ -104,7 +104,7 @@ test('the socket of a dead process is replaced and removed at the end; another k
   const path = join(folder, 'control.sock');
   const dead = createServer();
   await new Promise<void>((resolve) => dead.listen(path, resolve));
-  // As after SIGKILL, nobody answers on the socket file.
+  // The socket file is left over, as after SIGKILL, and nobody answers on it.
   const names = () => readdirSync(folder);
   const left = join(folder, 'left');
   linkSync(path, left);

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
-/** Name, reply at the control socket, and pattern of the command's output. */
+/** Name, reply of a process that listens at the control socket in place of the service, and pattern of the command's output. */
 const lies: [string, string | ((socket: Socket) => void), RegExp][] = [
   ['no HTTP', 'nonsense\r\n\r\n', /No service is running/],
   ['no JSON', `${ok}nonsense\n`, /No service is running/],

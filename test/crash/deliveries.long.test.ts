@@ -14,10 +14,10 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_DELIVERY_CRASH_ROUNDS ?? 100);
 
-/** Time limit, in milliseconds, for the rounds of kills. A busy machine makes fewer rounds. */
+/** Time limit, in milliseconds, for the rounds of kills. A very busy machine makes fewer rounds, and the test prints their number. */
 const longestMs = 200_000;
 
-// Retries deliver each event in the end.
+// Of 13 replies, four are faults and one is late. Retries deliver each event in the end.
 const flaky: Answer[] = Array.from({ length: 13 }, (_, index): Answer => {
   if (index % 13 === 2) return { status: 500 };
   if (index % 13 === 5) return { fault: 'reset' };
@@ -75,7 +75,7 @@ event_handlers:
         }
       }
     });
-    // A busy machine would often answer no upload before the kill.
+    // Without this wait, a busy machine would often answer no upload before the kill.
     if (kills % 3 > 0) await until('an upload is answered', () => answered.length > before);
     await sleep(5 + ((kills * 37) % 90));
     isOver = true;

@@ -55,7 +55,7 @@ test('if no more files can be opened, nothing is lost, clients are asked to retr
     socket.on('close', () => closed++);
     socket.resume();
     sockets.push(socket);
-    // A request may find no descriptor for its files or its connection.
+    // With the last descriptors, a request may find none for its files, or none for its connection.
     if (index < 30) continue;
     const reply = await Promise.race([
       server.put('/home/a', `${index}`).catch(() => undefined),
@@ -125,7 +125,7 @@ test('files that several handles and connections close at once share the syncs o
   assert.equal(readdirSync(join(folder, 'home')).length, files.length);
 });
 
-/** Returns the system calls that matter for a power cut: `sync home`, `rename a to b`… */
+/** Returns, in order and shortened, the system calls in a trace that matter for a power cut: `sync home`, `rename a to b`… */
 function stepsOf(trace: string, folder: string): string[] {
   const short = (path: string) =>
     path
@@ -150,7 +150,7 @@ function stepsOf(trace: string, folder: string): string[] {
   });
 }
 
-/** Asserts that the expected steps occur in this order, among others. */
+/** Asserts that the expected steps occur in this order. Other steps may come in between. */
 function assertOrder(steps: readonly string[], expected: readonly string[]): void {
   let at = -1;
   for (const step of expected) {

@@ -16,14 +16,14 @@ import { hasProgram } from '../support/requires.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Number of rounds; by default one with each kind of fault. */
+/** Without `SVC_CRASH_ROUNDS`, there is one round with each kind of fault. */
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 0);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/failing-disk.cjs');
 const receiverDelayMs = 100;
 const longestSleepMs = 13_000;
 
-/** Faults in the notation of test/support/failing-disk.cjs. */
+/** Faults of the disk, in the notation of test/support/failing-disk.cjs. */
 const diskFaults = [
   'writev .kept\nwritevSync .kept\nwritev .part',
   'fdatasync .kept\nfsync .kept\nfsync .part',
@@ -101,7 +101,7 @@ test(`faults of nodes, disks and Redis during resumable uploads and other change
       if (random() < 0.3) await pause(below(200));
       if (random() < 0.3) node.running.child.kill('SIGTERM');
       const { code, signal, stderr } = await node.running.ended;
-      // A second SIGTERM during the exit of Node.js has the default action.
+      // While Node.js exits, a second SIGTERM ends the process with the default action.
       assert.ok(code === 0 || code === 143 || signal === 'SIGTERM', `${code ?? signal}: ${stderr}`);
       assert.doesNotMatch(stderr, /could not be journalled|is closed/);
       await node.start();
@@ -186,7 +186,7 @@ test(`faults of nodes, disks and Redis during resumable uploads and other change
     const { fate, content } = told.get(name) as { fate: string; content: Buffer };
     const [ends, failures] = [of(name, '40017', '30068'), of(name, '40022', '30042')];
     assert.ok(ends.length + failures.length <= 1, `${name}: ${ends.length} ends, ${failures.length} failures`);
-    // An unanswered SFTP upload may lack its event only after a kill between its rename and the event (docs/spec/events.md).
+    // An SFTP upload without an answer may lack its event only if a kill came between its rename and the event (docs/spec/events.md).
     const begunMs = sftp.map((client) => client.begunMs.get(name)).find((ms) => ms !== undefined);
     const mayLackEvent = begunMs !== undefined && killsMs.some((ms) => ms > begunMs && ms < begunMs + longestSleepMs + patienceMs);
     if (fate !== 'unknown' || !mayLackEvent)
@@ -197,7 +197,7 @@ test(`faults of nodes, disks and Redis during resumable uploads and other change
   const gapsMs = receiver.requests.slice(1).map(({ atMs }, index) => atMs - (receiver.requests[index]?.atMs ?? 0));
   const early = gapsMs.filter((gapMs) => gapMs < receiverDelayMs - 5);
   assert.deepEqual(early, [], 'one node at a time delivers for a handler');
-  // The hidden files are the content of abandoned uploads.
+  // The remaining hidden files are the content of abandoned uploads.
   for (const name of readdirSync(home).filter((name) => name.startsWith('.'))) assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
   const statuses = new Map<string, number>();
   for (const client of clients) for (const [kind, count] of client.statuses) statuses.set(kind, (statuses.get(kind) ?? 0) + count);

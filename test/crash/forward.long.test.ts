@@ -27,7 +27,7 @@ test('kill -9 just after a file was uploaded, sent or moved by forwarding: each 
     const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
     for (const name of files.slice(round * 2, round * 2 + 2)) assert.equal((await client.put(`/home/${name}`, name)).status, 201);
     expected += 2;
-    // Each round kills the server at another moment.
+    // Each round kills the server at another moment: when a file was sent, when a file was moved, or immediately.
     const sent = receiver.requests.length;
     if (round === 0) await receiver.received(1);
     else if (round % 3 === 1) await until('another file is sent', () => receiver.requests.length > sent);

@@ -15,20 +15,20 @@ import { randomFrom } from '../support/random.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** The changes that replies have confirmed. They must survive every crash. */
+/** The changes that replies have confirmed so far. They must survive every crash. */
 class Promised {
-  /** Virtual paths of small uploaded files. */
+  /** Virtual paths of small files whose upload was answered. */
   readonly uploads: string[] = [];
   /** For each overwritten file: the last answered version and the last one sent. */
   readonly versions = new Map<string, { answered: number; sent: number }>();
-  /** The last confirmed password, and the password that is being set. */
+  /** The last password whose change was answered, and the password that is being set. */
   password = 'first-password';
   nextPassword: string | undefined = undefined;
   answered = { moves: 0, passwords: 0, overwrites: 0, archives: 0 };
   number = 0;
 }
 
-/** Size of an overwritten file, large enough for a kill in the middle of its upload. */
+/** Size of an overwritten file: large enough that a kill can come in the middle of its upload. */
 const versionBytes = 400_000;
 
 function versionContent(path: string, version: number): Buffer {
@@ -106,7 +106,7 @@ const actors: readonly Actor[] = [
   changePassword,
 ];
 
-/** Lets all actors work until they notice that the service has died. */
+/** Lets all actors work until the service has died. Resolves when the last actor has noticed this. */
 async function actUntilGone(url: string, promised: Promised, isOver: () => boolean): Promise<void> {
   const client = new Client(url);
   await Promise.all(

@@ -57,7 +57,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
     return { id, path };
   };
   const act = (action: 'release' | 'discard' | 'inspect-again', id: string) => askHeld(data, action, [id], 'test', undefined);
-  /** Each prepares a state, and returns an action, during which the service is killed. */
+  /** Each prepares a state, and returns the action during which the service is killed. */
   const states: ((client: Client) => Promise<() => Promise<unknown>>)[] = [
     async (client) => () => hold(client, 'odd'),
     async (client) => () => hold(client, 'wait'),
@@ -101,7 +101,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
       await server.ended;
       await Promise.all(ends);
       inspector.answerWaiting(500);
-      // The next process repeats unfinished inspections.
+      // The next process repeats the inspections that the killed process did not finish.
       late = round % 2 === 0 ? 204 : 422;
       continue;
     }

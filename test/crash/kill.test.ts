@@ -49,7 +49,7 @@ test(`kill -9 during uploads, at least ${rounds} times: files are whole, nothing
       assert.equal((await server.ended).code, 0);
       break;
     }
-    // The journal must have the events of answered uploads.
+    // Small answered uploads beside the killed one: the journal must have their events.
     for (let index = 0; index < 3; index++) {
       const name = `/answered-${round}-${index}`;
       if ((await client.put(`/home${name}`, 'x')).status === 201) answered.push(name);

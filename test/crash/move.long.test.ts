@@ -65,7 +65,7 @@ test(`kill -9 in the middle of a MOVE to another disk, ${rounds} times: nothing 
     outgoing.on('error', () => {});
     outgoing.end();
     const places = [home, disk];
-    // The kill comes at different times after the begin of the move.
+    // Wait until the move has begun, and then for a time that differs from round to round.
     for (let waited = 0; waited < 2000 && !places.some((place) => readdirSync(place).some((name) => name.startsWith('.'))); waited++)
       await sleep(1);
     await sleep((round * 53) % 400);

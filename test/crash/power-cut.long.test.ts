@@ -19,12 +19,12 @@ import { parseTrace, type SystemCall } from '../support/strace.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { tree } from '../support/tree.ts';
 
-/** Number of states checked for each cut. */
+/** Number of states checked for each cut; a long run uses `SVC_POWER_STATES=1000`. */
 const statesOfCut = Number(process.env.SVC_POWER_STATES ?? 12);
 
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Requests in order, each with the event that its reply promises. */
+/** Requests, sent one after the other, each with the event that its reply promises. */
 const requests: { method: string; target: string; body?: Buffer; destination?: string; overwrite?: string; event: string; path: string }[] =
   [
     { method: 'PUT', target: 'a', body: Buffer.alloc(2000, 'first '), event: '40017', path: '/a' },
@@ -83,7 +83,7 @@ async function traced(t: TestContext): Promise<Run> {
   return { folder, calls, trees };
 }
 
-/** Recovers a state of the disk as a start of the service does. @returns the files and events */
+/** Recovers a state of the disk, as a start of the service does. @returns the files and events that exist then */
 async function recovered(folder: string): Promise<{ tree: string; events: Map<string, number>; withoutGroup: string[] }> {
   const data = join(folder, 'svc-data');
   const events = new Map<string, number>();
@@ -102,7 +102,7 @@ async function recovered(folder: string): Promise<{ tree: string; events: Map<st
 }
 
 interface Looked {
-  /** The description of the first wrong state. */
+  /** The description of the first wrong state; undefined if all are right. */
   problem: string | undefined;
   states: number;
   cuts: number;
@@ -168,7 +168,7 @@ test('if a power cut drops any unsynced data, answered changes and their events 
   assert.equal(problem, undefined);
   console.log(`power cut: ${states} states of ${cuts} cuts, up to ${maxUnsynced} unsynced changes at once (seed ${seed})`);
   assert.ok(maxUnsynced > 3);
-  // Without one of the syncs, the same check finds a loss.
+  // Each sync is necessary: without it, the same check finds a loss.
   for (const [what, file] of [
     ['the content of uploads', /\.part/],
     ['names in folders', /\/files>/],

@@ -48,7 +48,7 @@ test(`nodes that oversleep their leases or are killed during resumable uploads, 
   for (const { running } of nodes) running.child.kill('SIGTERM');
   for (const { running } of nodes) assert.equal((await running.ended).code, 0, running.stderr());
 
-  // Events of a killed node that did not reach Redis may be repeated, with the same UUID.
+  // Other nodes know only the part of a killed node's journal that reached Redis. They may repeat the event of an end, with the same UUID.
   const stored = new Map<string, Set<string>>();
   const bad = ({ reason }: { reason: string }) => assert.fail(reason);
   for (const { name } of nodes)
@@ -61,7 +61,7 @@ test(`nodes that oversleep their leases or are killed during resumable uploads, 
     assert.equal(stored.get(`/${name}`)?.size, 1, `40017 of ${name}`);
     assert.equal(existsSync(join(folder, 'home', name)), false, `${name} exists again after its client removed it`);
   }
-  // An upload without a known URL is empty, and waits for its expiry.
+  // An upload whose URL was lost with its node is empty and waits for its expiry.
   for (const name of readdirSync(join(folder, 'home'))) {
     assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
     assert.equal(statSync(join(folder, 'home', name)).size, 0, 'no client had begun to send content');

@@ -62,11 +62,11 @@ test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds
   }
   for (const name of uploads) {
     assert.equal(told.get(`40017 /${name}`), 1, `40017 of ${name}`);
-    // A client that was killed before it got its URL began another upload, and the first one failed, with an event.
+    // If a client was killed before it got the URL of its upload, the client began another one, and the first one failed, with an event.
     const [begun, failed] = [40021, 40022].map((id) => told.get(`${id} /${name}`) ?? 0) as [number, number];
     assert.ok(failed < begun, `${name}: ${begun} began, ${failed} failed`);
   }
-  // An upload without a known URL is empty, and waits for its expiry.
+  // An upload whose URL was lost with its server or client is empty and waits for its expiry.
   const left = readdirSync(join(folder, 'home'));
   for (const name of left) assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
   for (const name of left) assert.equal(statSync(join(folder, 'home', name)).size, 0, 'no client had begun to send content');

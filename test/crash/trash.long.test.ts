@@ -11,7 +11,7 @@ import { trashOf } from '../support/trash.ts';
 
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 4);
 
-/** Returns the contents below a folder, without records of the trash. Fails if there is a temporary file. */
+/** Returns the content of all files below a folder, except the records of the trash. Fails if there is a temporary file. */
 function contents(folder: string, isInTrash = false): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(({ name }) => {
     const path = join(folder, name);

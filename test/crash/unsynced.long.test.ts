@@ -28,15 +28,15 @@ interface Planted {
   home: string;
   folder: string;
   running: Running;
-  /** Makes syncs of a folder fail; by default of `home`. */
+  /** Makes syncs of a folder fail. The default is the folder `home`. */
   plant(folder?: string): void;
   heal(folder?: string): void;
-  /** Makes a change. @returns its events, without those in `quiet` */
+  /** Makes a change, and returns its events in the journal, without those in `quiet`. */
   toldOf(change: () => Promise<unknown>): Promise<Told[]>;
   events(): Promise<ServiceEvent[]>;
 }
 
-/** Events of beginnings, sessions and logins. */
+/** Events of beginnings, sessions and logins, which the tests ignore. */
 const quiet = new Set([40021, 30043, 40061, 40062, 40063, 20137, 30011, 30012, 30014, 30015, 40007, 30019, 30020, 20156]);
 
 async function startPlanted(t: TestContext, config: TestConfig = {}, folder = temporaryFolder(t)): Promise<Planted> {
@@ -81,7 +81,7 @@ async function startPlanted(t: TestContext, config: TestConfig = {}, folder = te
 const json = { accept: 'application/json' };
 const undone = /^Done, but not safe on disk\. Reference: [0-9a-f-]{36}$/;
 
-/** Asserts that a change was reported as done, but perhaps not durable. */
+/** Asserts that a client was told: done, but possibly lost after a power cut. */
 function assertDone({ status, text }: TestReply, expected = 500): void {
   assert.equal(status, expected, text);
   const { errors } = JSON.parse(text) as { errors: { message: string; durable: unknown }[] };
@@ -151,7 +151,7 @@ test('commands, forms and pages: each result says that the change was made, but 
     { command: 'copy', target: 'c', destination: 'to' },
   ];
   const told = await toldOf(async () => replies.push(await client.commands('/home/', commands, { headers })));
-  // The folder `to` can be synced.
+  // The folder `to`, which gets the copy, can be synced.
   assert.deepEqual(told, [[40010, false], fault, [40012, false], fault, [40055, false], fault, [40068, undefined]]);
   const { errors } = replies[0]?.json<{ errors: { target: string; message: string | null; durable?: false }[] }>() ?? { errors: [] };
   assert.equal(replies[0]?.status, 422);
@@ -256,7 +256,7 @@ test('SFTP: the message of the status FAILURE says that the change was made, and
   ]);
   assert.deepEqual(await toldOf(() => on(packetTypes.rmdir, 'd')), [[30032, false], fault]);
   assert.deepEqual(await toldOf(() => on(packetTypes.remove, 'b')), [[30023, false], fault]);
-  // The upload keeps up with a rename of its file.
+  // If a file is renamed while an upload replaces it, the upload gets the new name.
   const handle = await opened('a', 'newest');
   assert.deepEqual(await toldOf(() => rename('a', 'moved')), [[30026, false], fault]);
   heal();
@@ -303,7 +303,7 @@ test('a journal that cannot be synced: all protocols report the change as done, 
     const reply = await sftp.ask(packetTypes.close, (fields) => fields.bytes(handle));
     assert.ok(reply.kind === 'status' && reply.code === statusCodes.failure && undone.test(reply.message ?? ''), JSON.stringify(reply));
   };
-  // After two failures within a second, the journal has no new file, so only the log names the fault.
+  // After two failures within a second, the journal has no new file yet, so only the log names the fault.
   const [told, ...others] = await toldOf(close);
   assert.deepEqual(told, [30068, undefined]);
   assert.ok(others.every(([id]) => id === 40003));
@@ -367,7 +367,7 @@ test('if a move to another disk cannot sync the new name, the source stays as a 
   assert.equal((await running.ended).code, 0);
   const again = await startPlanted(t, config, folder);
   assert.deepEqual([readdirSync(home), readdirSync(disk)], [[], ['a']]);
-  // A fault before the change leaves everything as it was.
+  // A fault before the change took effect leaves everything as it was.
   mkdirSync(join(home, 'tree'));
   again.plant(join(home, 'tree'));
   const moveTree = async () => {

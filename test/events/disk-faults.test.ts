@@ -12,7 +12,7 @@ import { startOnFailingDisk } from '../support/failing-server.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Writes events until the journal has this number of files, or time is up. */
+/** Writes events until the journal has a number of files, or until time is up. */
 async function fill(client: Client, journal: string, files: number, forMs = 20_000): Promise<void> {
   for (const endMs = Date.now() + forMs; segments(journal) < files && Date.now() < endMs; )
     await client.put('/home/a', 'x', { mayFail: true });

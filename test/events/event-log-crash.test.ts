@@ -10,7 +10,7 @@ import { readAll, testEvent } from '../contracts/event-log.ts';
 import { readEvents } from '../support/journal.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-// This file is also the program of the child processes, which write the journal SVC_TEST_JOURNAL.
+// This file is also the program of the child processes: SVC_TEST_JOURNAL names the journal that they write.
 const childFolder = process.env.SVC_TEST_JOURNAL;
 const rounds = 10;
 
@@ -18,7 +18,7 @@ function open(folder: string): FileEventLog {
   return new FileEventLog({ folder, maximumFileSizeBytes: 60_000, retentionDays: 30, clock: systemClock, log: silentLog });
 }
 
-/** Appends endlessly. Prints each acknowledged text. */
+/** Appends endlessly. Prints each text once its event is acknowledged. */
 async function writeForever(folder: string): Promise<never> {
   const log = open(folder);
   for (let index = 0; ; index++) {

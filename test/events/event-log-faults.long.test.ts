@@ -141,7 +141,7 @@ test('a full disk: events of reads leave room for those of changes, and lost eve
   isFull = true;
   const reserve = join(folder, 'reserve');
   const reserveBytes = statSync(reserve).size;
-  // The simulated disk has only the room of the reserve file.
+  // The simulated disk has as much room as the reserve file released.
   const given = () => statSync(reserve).size === 0;
   let written = 0;
   for (let index = 0; index < 3000; index++) {

@@ -32,7 +32,7 @@ test('the catalogue has each of the known events once, with existing groups', ()
 test('an instant is given in all forms of timestamps', () => {
   const zone = process.env.TZ;
   process.env.TZ = 'Europe/Berlin';
-  // `jsonTimestamps` remembers the last second, perhaps of another time zone.
+  // `jsonTimestamps` remembers the last second. An earlier test may have asked for the same second in another time zone.
   jsonTimestamps(0);
   try {
     assert.deepEqual(jsonTimestamps(1_591_402_889_123.5), { timestamp: '1591402889.123500', cwa_14051: '2020-06-06 02:21:29' });

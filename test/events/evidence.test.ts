@@ -52,7 +52,7 @@ function setting(t: TestContext): Setting {
   return { folder, keyPath, clock, told, open, checkpoints };
 }
 
-/** Writes and closes a journal of three segments with checkpoints. */
+/** Writes a journal of three segments with checkpoints in between, and closes it. */
 async function threeSegments(t: TestContext): Promise<Setting> {
   const given = setting(t);
   const log = given.open({ maximumFileSizeBytes: 20_000 });
@@ -178,7 +178,7 @@ test('each kind of damage is found and described, with its segment', async (t) =
     assert.match(result.fault?.what ?? '', found, name);
     if (segment !== undefined) assert.equal(result.fault?.segment, segment, name);
   }
-  // Only a witness can show that the end was cut off with its checkpoints.
+  // If the end was cut off with its checkpoints, only a witness can show it.
   const folder = temporaryFolder(t);
   for (const file of readdirSync(original.folder)) copyFileSync(join(original.folder, file), join(folder, file));
   const lines = checkpointLines(folder);
@@ -202,7 +202,7 @@ test('events that a killed process left without a checkpoint are covered by the 
   await until('a checkpoint is reported', () => given.told.length === 1);
   first.append(testEvent());
   first.flushNow();
-  // The first log stays open, as after a kill.
+  // The first log is never closed, as after a kill.
   const path = join(given.folder, 'events-00000001.ndjson');
   appendFileSync(path, '{"torn');
   appendFileSync(join(given.folder, 'checkpoints.ndjson'), '{"segm');

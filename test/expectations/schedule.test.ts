@@ -44,7 +44,7 @@ test('daylight saving: a due time in a skipped hour moves to its end; one in a r
     '2026-11-01T01:30:00-04:00',
     '2026-11-02T01:30:00-05:00',
   ]);
-  // Daylight saving of half an hour, in the south.
+  // Daylight saving of half an hour, on the southern hemisphere.
   assert.deepEqual(daily('Australia/Lord_Howe', '15 2 * * *', '2026-10-02T12:00:00Z'), [
     '2026-10-03T02:15:00+10:30',
     '2026-10-04T02:30:00+11:00',

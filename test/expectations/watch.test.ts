@@ -25,7 +25,7 @@ const stateIds = [
   eventIds.expectationReopened,
 ];
 
-// The files are due on the hour. The clock begins at 22:13:20 UTC.
+// The files are due on the hour; the clock of the test begins at 22:13:20 UTC.
 const orders = expectationOptions.parse({ name: 'Orders', account: 'acme', path: '/in/*', every: '1h', grace: '10m', opens: '30m' });
 
 interface Process {
@@ -167,7 +167,7 @@ test('an occurrence that is expected again is met or missing a second time, also
   ] as const)
     await assert.rejects(first.watch.expectAgain('orders', due, bad), { code });
   await assert.rejects(first.watch.expectAgain('orders', '2023-11-14T23:30:00Z', hence(1)), { code: 'not-found' });
-  // The end of the window does not matter.
+  // An occurrence can be expected again even after the end of its window.
   const told = await first.watch.expectAgain('orders', due, hence(1.6), 'root');
   assert.deepEqual([told.state, told.files, new Date(told.grace_ends).toISOString()], ['waiting', [], hence(1.6)]);
   await assert.rejects(first.watch.expectAgain('orders', due, hence(1)), { code: 'exists' });
@@ -176,7 +176,7 @@ test('an occurrence that is expected again is met or missing a second time, also
   await second.watch.apply({ orders });
   await until('the watch has started', () => second.watch.figures().length === 1);
   clock.advance(hourMs);
-  // The older occurrence gets the file; the occurrence of midnight waits for another one.
+  // The older occurrence gets the file; the occurrence of midnight, whose window is open, waits for another file.
   second.upload();
   await untilTold(clock, second, 3);
   clock.advance(0.5 * hourMs);
@@ -197,7 +197,7 @@ test('an occurrence that is expected again is met or missing a second time, also
     [eventIds.expectationReopened, due],
     [eventIds.expectationMissing, due],
   ]);
-  // This occurrence is older than the expectation.
+  // An occurrence from before the expectation was configured can be expected again, too.
   const before = '2023-11-14T20:00:00Z';
   await second.watch.expectAgain('orders', before, hence(1));
   await untilTold(clock, second, 8);
@@ -209,7 +209,7 @@ test('an occurrence that is expected again is met or missing a second time, also
   await second.stop();
 });
 
-/** A clock whose time of day jumps. */
+/** A clock whose time of day jumps while its timers continue. */
 class JumpingClock extends ManualClock {
   jumpedMs = 0;
 
@@ -287,7 +287,7 @@ test('due times before an expectation was active are shown as not watched, until
   const before = '2023-11-14T22:00:00Z';
   const told = await process.watch.excuse('orders', before, 'a trial', 'root');
   assert.deepEqual([told.state, told.watched], ['excused', undefined]);
-  // An occurrence that is expected again can be missing.
+  // After an occurrence was expected again, it is missing if no file comes.
   await process.watch.expectAgain('orders', before, new Date(clock.nowMs() + hourMs).toISOString());
   clock.advance(2 * hourMs);
   const again = (await missing()).find(({ due }) => due === before);

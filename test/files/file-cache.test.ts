@@ -26,7 +26,7 @@ function cacheOf(t: TestContext, { limitBytes = 1_000_000, clock = clockAhead }:
 
 const isNotFound = (error: unknown) => isServiceError(error, 'not-found');
 
-/** Waits for the next turn of the event loop. */
+/** Waits for the next turn of the event loop, in which the next request arrives. */
 const nextTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('a small file is read once, and then served from memory', whereFilesAreKept, (t) => {
@@ -96,7 +96,7 @@ test('if a folder in the path was replaced by a symlink, the symlink is not foll
     write('d/e/f', 'inside');
     assert.equal(look('d/e/f'), 'inside');
     await nextTurn();
-    // The unchanged file has the same path, but its folder has left the account.
+    // It is the same unchanged file at the same path, but its folder has left the account.
     renameSync(join(root, swapped), join(outside, aside));
     symlinkSync(join(outside, aside), join(root, swapped));
     assert.throws(() => look('d/e/f'), isNotFound, aside);

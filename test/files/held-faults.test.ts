@@ -8,7 +8,7 @@ import { testFiles } from '../support/sftp-session.ts';
 
 const path = '/a' as VirtualPath;
 
-/** Uploads a file that is held, because its inspection is missing. @returns the error */
+/** Uploads a file that is held, because its inspection does not exist. @returns the error of the upload */
 async function upload(t: TestContext, prepare: (files: ReturnType<typeof testFiles>) => void) {
   const tested = testFiles(t, { inspections: { general: ['missing'], rules: [] } });
   prepare(tested);

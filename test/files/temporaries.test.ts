@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => assert.fail(line) });
 
-/** Runs a service twice. The second run cleans up after the first. */
+/** Two runs of a service. The second cleans up at its start what the first one recorded. */
 function afterCrash(t: TestContext, before: (temporaries: Temporaries, folder: string) => void): string {
   const data = temporaryFolder(t);
   const folder = temporaryFolder(t);
@@ -103,7 +103,7 @@ test('the original that a move set aside is removed if its copy is at the new pl
       const aside = join(at, temporaryName());
       temporaries.add(aside, join(at, name), { path: join(at, `new-${name}`), inode: inodeAt(copy) ?? '' });
       writeFileSync(aside, 'source');
-      // Another inode does not count as the copy.
+      // An item with the new name, but with another inode, does not count as the copy.
       writeFileSync(join(at, `new-${name}`), 'older');
       if (isInPlace) renameSync(copy, join(at, `new-${name}`));
     }

@@ -8,7 +8,7 @@ import { ShiftedClock } from '../support/shifted-clock.ts';
 
 const dayMs = 86_400_000;
 
-/** Returns the files of an account with `names` in its trash. */
+/** Returns the files of an account with a trash of 30 days that contains `names`. */
 async function withTrash(t: TestContext, ...names: string[]): Promise<TestFiles & { folder: string }> {
   const made = testFiles(t, { trash: { days: 30 } });
   for (const name of names) {
@@ -51,12 +51,12 @@ test('after a kill, a begun removal is finished with one event; unfinished delet
   const files = await withTrash(t, 'told', 'untold', 'moving', 'stays');
   const ids = Object.fromEntries((await files.files.trash.list()).map(({ path, id }) => [path, id]));
   const at = (path: string, end = '') => join(files.folder, `${ids[path]}${end}`);
-  // A process was killed after it had claimed two removals and reported one of them.
+  // A process was killed after it had claimed two removals. It had already reported the event of one of them.
   renameSync(at('/told'), at('/told', '.age'));
   renameSync(at('/untold'), at('/untold', '.quota'));
-  // Another kill came between the record and the rename of a deletion.
+  // A process was killed during a deletion, between the record and the rename.
   renameSync(at('/moving'), join(files.home, 'moving'));
-  // Another kill came between the second name and the rename of a replacement.
+  // A process was killed during a replacement, between the second name and the rename.
   const record = JSON.parse(readFileSync(at('/stays', '.json'), 'utf8'));
   writeFileSync(at('/stays', '.json'), JSON.stringify({ ...record, isReplaced: true }));
   linkSync(at('/stays'), join(files.home, 'stays'));

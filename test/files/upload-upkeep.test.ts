@@ -13,7 +13,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { changeUpload, orderOf } from '../contracts/upload-store.ts';
 import { testFiles } from '../support/sftp-session.ts';
 
-/** Upkeep whose clock is two minutes ahead, so that all uploads have expired. */
+/** Upkeep whose clock is two minutes ahead, so that all uploads of a folder have expired. */
 function laterUpkeep(files: FilesEnvironment, home: string, more: Partial<UploadStore> = {}, events = files.events): UploadUpkeep {
   const changed: Partial<UploadStore> = { expired: () => files.uploads.within(home), ...more };
   const uploads = new Proxy(files.uploads, {
@@ -23,7 +23,7 @@ function laterUpkeep(files: FilesEnvironment, home: string, more: Partial<Upload
   return new UploadUpkeep({ files: { clock: systemClock, events, uploads }, isJournalled: async () => false, clock, log: silentLog });
 }
 
-/** An upload whose process was killed at its end. @param isJournalled whether the event is in the journal */
+/** An upload whose process was killed while it ended the upload. @param isJournalled whether the event is in the journal */
 async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   const { environment: files, events, home } = testFiles(t);
   const contentPath = join(home, keptName());
@@ -98,7 +98,7 @@ test('a process that slept before the rename finds nothing to rename after the u
   for (const name of [renameSync, linkSync]) assert.throws(() => name(contentPath, target), { code: 'ENOENT' });
   const after = String((await record())?.contentPath);
   assert.equal(readFileSync(after, 'utf8'), 'content');
-  // A suspended earlier upkeep finds nothing to set aside, either.
+  // An upkeep that began earlier and was suspended until now finds nothing to set aside, either.
   assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeAt(after))), false);
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });
@@ -190,7 +190,7 @@ test('no content is removed while the journal accepts no events', async (t) => {
 
 test('a folder in place of the content is left alone, and the upload ends', async (t) => {
   const { contentPath, run, record } = await killedAtItsEnd(t, false);
-  // The folder must not get the same inode.
+  // The folder is made while the content exists, so that it does not get the same inode.
   mkdirSync(`${contentPath}.d`);
   unlinkSync(contentPath);
   renameSync(`${contentPath}.d`, contentPath);

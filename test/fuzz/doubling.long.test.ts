@@ -32,7 +32,7 @@ import { fuzz } from '../support/fuzz.ts';
 interface Parser {
   parse: (text: string) => unknown;
   seeds: readonly string[];
-  /** Maximum size of the input in characters. */
+  /** Maximum size of the input in characters. It is within the limits of the service. */
   size: number;
 }
 
@@ -47,7 +47,7 @@ const account =
 const config =
   'server: {data_folder_path: d}\ngroups: {G: {home_folder_path: "/srv/${USER}", permissions: [[allow-read], [/in/*, allow-write]]}}\naccounts: {al: {group: G}}\nservices: {web: &w {type: http, port: 8080, triggers: "Sign, primary", authentications: [x, y]}}\nevent_handlers: {crm: {type: http, target: "40017", url: "https://x.example/", components: "x, y"}}\n';
 
-/** All parsers of input from outside. */
+/** All parsers of input from outside. They may refuse the growing input. */
 const parsers: Record<string, Parser> = {
   'WebDAV bodies': {
     parse: (text) => propfindRequest(parseXml(text)),
@@ -166,7 +166,7 @@ function refusedOr(parse: () => unknown): unknown {
   }
 }
 
-/** A text that grows in one place. */
+/** A text that grows in one place: a seed in which a part, or some characters, are repeated. */
 interface Growing {
   before: string;
   repeated: string;

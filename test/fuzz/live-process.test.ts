@@ -9,7 +9,7 @@ import { assertWhole, type Live, startLive } from '../support/live-process.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 
-/** Times that a client waits for the first byte, and for further bytes, before it leaves. */
+/** Times that a client waits for the first byte of a reply, and for further bytes, before it leaves. */
 const firstByteMs = 1500;
 const patienceMs = 150;
 
@@ -111,7 +111,7 @@ const head = fc
     lines: fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...headers) }, { weight: 1, arbitrary: damaged(headers) }), {
       maxLength: 6,
     }),
-    // Most requests without a Host header are only refused.
+    // Without a Host header, only the refusal of such requests would be tested.
     host: fc.constantFrom(['Host: x'], ['Host: x'], ['Host: x'], []),
     body: fc.constantFrom('', 'hello', '5\r\nhello\r\n0\r\n\r\n', '{}', '--b\r\n\r\n'),
   })
@@ -120,7 +120,7 @@ const head = fc
       `${[`${method} ${target} ${version}`, ...host, ...lines].join('\r\n')}\r\n\r\n${body}`,
   );
 
-/** Sends bytes and reads until the other side ends or is silent. */
+/** Sends bytes and reads until the other side ends or is silent. @returns the received data */
 function sendRaw(socket: Socket, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     let text = '';

@@ -70,7 +70,7 @@ const made = (kind: Operation['kind'], path: string): Operation => ({
   content: path,
 });
 
-/** The beginning of most sequences. */
+/** The beginning of most sequences, so that there are items to work on. */
 const beginning = [
   ...['/d', '/in', '/d/e', '/in/e'].map((path) => made('put-folder', path)),
   ...['/a', '/d/a', '/d/e/a', '/in/a', '/in/e/b'].map((path) => made('put', path)),
@@ -131,7 +131,7 @@ function send(server: TestServer, { kind, account, path, destination, overwrite,
   }
 }
 
-/** Returns a function that reads the file events since its last call. */
+/** Returns a function that reads the file events since its last call from the journal. */
 function eventFollower(t: TestContext, server: TestServer): () => Promise<ServiceEvent[]> {
   const reader = new JournalReader(journalFolder(join(server.folder, 'data')), (bad) => assert.fail(bad.reason));
   t.after(() => reader.close());
@@ -174,7 +174,7 @@ test('files: any sequence of REST, WebDAV and form operations by several account
           JSON.stringify(current),
         );
         for (const event of events) {
-          // In a move, "folder removed" concerns the replaced folder at the destination.
+          // If a move has the event "folder removed", this event is about the replaced folder at the destination.
           const path = current.kind === 'move-folder' && event.id === '40026' ? current.destination : current.path;
           assert.deepEqual([event.account.name, event.data.path], [current.account, path]);
         }

@@ -82,14 +82,14 @@ class Model {
   }
 }
 
-/** Makes all steps without waiting for replies. */
+/** Makes all steps, many at once, like a client that does not wait for replies. */
 async function writtenLikeModel(
   { files, home }: ReturnType<typeof testFiles>,
   start: { old: number | undefined; truncate: boolean; inPlace: boolean },
   steps: readonly Step[],
 ): Promise<void> {
   const path = join(home, 'f');
-  // Leftovers of a failed case would make its smaller variants fail.
+  // Leftovers of a failed case would make all of its smaller variants fail.
   for (const name of readdirSync(home)) rmSync(join(home, name));
   const old = start.old === undefined ? undefined : Buffer.alloc(start.old, 'old content ');
   if (old) writeFileSync(path, old);

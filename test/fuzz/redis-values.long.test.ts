@@ -17,7 +17,7 @@ const garbage = ['garbage', '{"a":', 'null', '[1,2]', '{}', '"text"', '-1e999', 
 const lockBody = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/22.1.0 (arm64)', 'content-type': 'application/xml', depth: '0' };
 
-/** Sends a command, and repeats it while the link throws `unavailable`: for two seconds after it noticed a removed key. */
+/** Sends a command, and repeats it while the link throws `unavailable`. The link does so for two seconds after it noticed a removed key. */
 async function call(link: RedisLink, ...command: string[]): Promise<unknown> {
   let reply: unknown;
   await until(`${command[0]} is answered`, async () => {
@@ -37,12 +37,12 @@ function familyOf(key: string): string {
   return name === 'logins' ? `logins:${rest[1]}` : name;
 }
 
-/** Returns the reference in a line of the log, or else the line. */
+/** Returns the reference of an internal error in a line of the log, or else the line. */
 function referenceIn(line: string): string {
   return /"reference":"([0-9a-f-]+)"/.exec(line)?.[1] ?? line;
 }
 
-/** Puts invalid values into a key without a change of its Redis type. */
+/** Puts invalid values into a key, whose Redis type stays the same. */
 async function plantValue(link: RedisLink, key: string, bad: string): Promise<void> {
   switch (await call(link, 'TYPE', key)) {
     case 'string':
@@ -109,7 +109,7 @@ test('an unreadable value in Redis, or a key of a wrong type, prevents no reply,
   let filled = 0;
   let context = 'at the start';
 
-  // Nodes that notice a loss of Redis reply 503 for a short time.
+  // After the nodes notice that Redis lost data, they reply with 503 for a short time.
   const answered = async (ask: () => Promise<TestReply>, ...statuses: number[]): Promise<TestReply> => {
     let reply: TestReply | undefined;
     await until(`${context}: a reply other than 503`, async () => {
@@ -147,7 +147,10 @@ test('an unreadable value in Redis, or a key of a wrong type, prevents no reply,
     });
     step++;
   };
-  /** Creates keys that the requests of `drive` do not always leave behind. */
+  /**
+   * Creates keys that the requests of `drive` do not always leave behind: a failed login, a session, a lock, a ban,
+   * a loss of the journal, a replay, and the request to pause a handler.
+   */
   const fill = async () => {
     const node = nodes[step % 2] as TestNode;
     await answered(() => node.get('/home/', { user: 'alice:wrong' }), 401);

@@ -11,7 +11,7 @@ import { type TestFiles, testFiles, testSession } from '../support/sftp-session.
 
 const { read, write, create, truncate, append } = openFlags;
 
-/** Files that are open before the requests of a case. The first two are handles of one upload. */
+/** Files that the client opens before the requests of a case. The first two are handles of one upload. */
 const opened: readonly [name: string, flags: number][] = [
   ['f', read | write | create],
   ['f', read | write | append],
@@ -20,7 +20,7 @@ const opened: readonly [name: string, flags: number][] = [
   ['new', write | create],
 ];
 
-/** The latest time that requests set, in whole seconds. The clock gives only later times. */
+/** The latest time that requests set, in whole seconds. The current clock gives only later times. */
 const latestTestS = 1_500_000_000;
 
 interface Request {
@@ -91,7 +91,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
         void fields.text('copy-data').bytes(at(handles, from)).uint64(0).uint64(50).bytes(at(handles, to)).uint64(place),
     }),
   ),
-  // Each file has its own second name. If two uploads got one name, the order of their CLOSEs would matter.
+  // Each file is moved only to its own second name, such as `f2` for `f`. If two uploads got one name, the order of their CLOSEs would matter.
   fc
     .record({ one: fc.constantFrom('f', 'g', 'old', 'new'), isBack: fc.boolean(), isPosix: fc.boolean() })
     .map(({ one, isBack, isPosix }) => ({ from: isBack ? `${one}2` : one, to: isBack ? one : `${one}2`, isPosix }))
@@ -122,7 +122,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
   ofName(packetTypes.remove, 'REMOVE'),
 );
 
-/** Returns a reply without IDs and current times. */
+/** Returns a reply without the parts that differ between runs: the IDs, and current times. */
 function comparable(reply: SftpReply): unknown {
   switch (reply.kind) {
     case 'attrs': {
@@ -144,7 +144,7 @@ function testTime(seconds: number): number | 'now' {
   return seconds <= latestTestS ? seconds : 'now';
 }
 
-/** Sends the requests of a case, together or one by one. @returns all visible results */
+/** Sends the requests of a case, together or one by one. @returns all results that the client and others can see */
 async function outcome(t: TestContext, shared: TestFiles, requests: readonly Request[], isTogether: boolean): Promise<unknown> {
   for (const name of readdirSync(shared.home)) rmSync(join(shared.home, name));
   for (const name of ['f', 'old']) writeFileSync(join(shared.home, name), `old content of ${name} `.repeat(5));

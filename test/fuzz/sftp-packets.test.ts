@@ -76,15 +76,15 @@ const anySample: fc.Arbitrary<Sample> = fc.oneof(
   })),
 );
 
-/** The samples as plain objects, for comparisons. */
+/** The samples without the prototypes of fast-check's records, for comparisons. */
 const sample = anySample.map(({ request, bytes }): Sample => ({ request: { ...request }, bytes }));
 
-/** Returns the request with joined data, for comparisons. */
+/** Returns the request with the pieces of its data joined, for comparisons. */
 function whole(request: SftpRequest): SftpRequest {
   return request.kind === 'write' ? { ...request, data: [Buffer.concat(request.data)] } : request;
 }
 
-/** Cuts a stream at the given fractions, and reads all requests. */
+/** Passes a stream in pieces, cut at the given fractions, and reads all requests. */
 function readInPieces(stream: Buffer, cuts: readonly number[]): SftpRequest[] {
   const places = cuts.map((cut) => Math.floor(cut * stream.length)).toSorted((a, b) => a - b);
   const splitter = new PacketSplitter();

@@ -75,7 +75,7 @@ const ofHashes = fc.constantFrom('sha256', 'md5,sha1', 'crc32').map(
       fields.text(value),
 );
 
-/** The parts of requests by type. */
+/** The parts of which requests of each type are made. */
 const shapes: Record<number, fc.Arbitrary<Part>[]> = {
   [packetTypes.open]: [ofPath, ofFlags, ofAttributes],
   [packetTypes.close]: [ofHandle],
@@ -127,7 +127,7 @@ const conversation = fc.record({
   cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }),
 });
 
-/** Returns the IDs of the requests in a stream. */
+/** Returns the IDs of the requests in a stream. Each must be answered once. */
 function answerable(stream: Buffer): number[] {
   const splitter = new PacketSplitter();
   splitter.push(stream);

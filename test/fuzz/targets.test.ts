@@ -73,7 +73,7 @@ test('no sequence of encodings reaches a file that the model does not have at th
     'd/v': '../v',
   };
   for (const [name, leadsTo] of Object.entries(links)) symlinkSync(leadsTo, join(home, name));
-  // Only `d/up` leads to an item inside the home folder.
+  // `d/up` is the only symlink that leads to an item inside the home folder.
   for (const [name, content] of [...model]) if (name.startsWith('/d/')) model.set(`/d/up${name.slice(2)}`, content);
   const mounts = new Mounts({ homeFolderPath: home, virtualFolders: [{ path: '/v' as VirtualPath, realPath: join(folder, 'mounted') }] }, [
     join(home, 'data'),

@@ -11,7 +11,7 @@ import { compileExpression } from '../../src/lib/expression.ts';
 import { parseTemplate } from '../../src/lib/text-template.ts';
 import { damaged, fuzz } from '../support/fuzz.ts';
 
-/** A part of a glob, and the characters that it matches; `some` is any number of any characters. */
+/** A part of a glob: its text, and the characters that it matches; `some` matches any number of any characters. */
 interface GlobPart {
   written: string;
   takes: string | 'any' | 'some';
@@ -32,7 +32,7 @@ const globPart = fc.constantFrom<GlobPart>(
 );
 const textPart = fc.constantFrom('a', 'b', 'B', 'c', '-', '.', '/', ']', '[', '\u{1f600}', 'ß', 'i', '\n');
 
-/** A matcher that tries every possibility. */
+/** The simplest matcher, which tries every possibility. It is fast enough for short texts. */
 function takes(parts: readonly GlobPart[], text: readonly string[]): boolean {
   const [part, ...rest] = parts;
   if (!part) return text.length === 0;

@@ -14,7 +14,7 @@ interface Step {
   expected: string[];
 }
 
-/** Reads steps, separated by `====`. Each has a request and, after `----`, expectations. */
+/** Reads a sequence of steps, separated by `====`. Each has a request and, after `----`, the expectations about its reply. */
 function stepsOf(text: string): Step[] {
   return text.split(/^====\n/m).map((block) => {
     const [request = '', expected = ''] = block
@@ -36,7 +36,10 @@ function stepsOf(text: string): Step[] {
   });
 }
 
-/** Expectations: the status; then `contains TEXT`, `matches REGEXP` and `save NAME REGEXP` for the body; `Header: part of its value`. */
+/**
+ * Expectations: the status first; then `contains TEXT`, `matches REGULAR EXPRESSION` and `save NAME REGULAR EXPRESSION` about the
+ * body; `Header: text` if the header's value must contain the text.
+ */
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.http'))) {
   test(`golden sequence: ${file.replace('.http', '')}`, async (t) => {
     const server = await startServer(t, { service: { webdav_compatibility: true } });

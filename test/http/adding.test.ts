@@ -8,7 +8,7 @@ import { startServer, type TestConfig, type TestServer } from '../support/server
 
 const adding = ['allow-create-file', 'allow-read', 'allow-list'];
 
-/** Starts a server whose account may only add files in `/in`. */
+/** Starts a server whose account may only add files in `/in`, and may do everything elsewhere. */
 function startAdding(t: TestContext, account: TestConfig['account'] = {}, keywords = adding): Promise<TestServer> {
   return startServer(t, { account: { permissions: [['allow-full-control'], ['/in/*', ...keywords]], ...account } });
 }
@@ -22,7 +22,7 @@ function plant(home: string, taken = true): void {
 
 const at: DoorTarget = { folder: '/in', name: 'a.csv' };
 
-/** Creates the file in one way. @returns the first refusal, or the last reply */
+/** Sends the requests of one way to create the file. @returns the first refusal, or the last reply */
 async function pass(server: TestServer, door: string): Promise<TestReply> {
   const begun = await (httpDoors[door] as (typeof httpDoors)[string])(server, at);
   const location = String(begun.headers.location ?? '');

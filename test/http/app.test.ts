@@ -14,7 +14,7 @@ interface Request {
   body?: string;
 }
 
-/** Makes an app without accounts and files, for `app.request` of Hono. */
+/** Makes an app with default options, without accounts and files. `app.request` of Hono calls it without a server or a socket. */
 function startApp() {
   const app = createApp();
   const events: EventDraft[] = [];

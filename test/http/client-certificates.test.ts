@@ -32,7 +32,7 @@ function certificates(t: TestContext) {
   return { folder, path, read, pair, web };
 }
 
-/** Makes `name`.key and `name`.crt. @param args the signer, as arguments of `openssl x509` */
+/** Makes the key `name`.key and its certificate `name`.crt. @param args who signs it, as arguments of `openssl x509` */
 function sign(folder: string, name: string, subject: string, extension: string, ...args: string[]): void {
   writeFileSync(join(folder, `${name}.ext`), extension);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`];

@@ -74,7 +74,7 @@ test('an archive whose client leaves while its members are looked up is abandone
   const server = await startServer(t);
   const events = async (id: number) => (await server.eventIds()).filter((other) => other === id).length;
   let folders = 0;
-  /** Returns whether the client left before the archive began. */
+  /** Returns whether the client left before the archive began, that is, whether the lookups took long enough. */
   const leavesInTime = async (wanted: number): Promise<boolean> => {
     for (; folders < wanted; folders++) mkdirSync(join(server.home, `d${folders}`));
     const [begun, ended] = [await events(40016), await events(40041)];

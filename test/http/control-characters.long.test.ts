@@ -37,7 +37,7 @@ test('no interface creates a name with a control character: the reply is 400, 42
   await fc.assert(
     fc.asyncProperty(nameWithControl, fc.constantFrom('/', '/d'), async (name, folder) => {
       for (const [what, door] of Object.entries(doors)) {
-        // A line break would end the `Content-Disposition` line.
+        // A line break in the name would end the `Content-Disposition` line of the part.
         if (what === 'form, file' && /[\r\n]/.test(name)) continue;
         const { status, text } = await door(server, { folder, name });
         assert.equal(status, what.startsWith('command') ? 422 : 400, `${what}: ${text}`);
@@ -75,7 +75,7 @@ test('existing names with control characters can be read, listed, archived, move
   writeFileSync(join(server.folder, 'all.zip'), zip.body);
   const archived = zipWith(join(server.folder, 'all.zip'));
   assert.deepEqual([archived.bad, archived.names.toSorted()], [null, names.map((name) => `d/${name}`).toSorted()]);
-  // Each of these names is removed in a different way.
+  // One name for each way to remove a name.
   const [moved = '', renamed = '', deleted = '', removed = '', formed = '', commanded = '', ...rest] = names;
   assert.equal((await server.send('MOVE', urlOf(`/d/${moved}`), { headers: { destination: '/home/clean' } })).status, 201);
   assert.equal(await sftp.rename(`d/${renamed}`, 'clean too'), 0);

@@ -133,7 +133,7 @@ test('copy of a folder with stop-when-gone: when the client leaves, copying ends
   for (const name of copied()) assert.equal(readFileSync(join(server.home, 'to/many', name), 'utf8'), 'content');
 });
 
-/** Returns a folder on XFS, whose files can share content. Without XFS, the test is skipped. */
+/** Returns a folder on XFS, whose files can share content. If XFS cannot be mounted, the test is skipped with a reason. */
 function sharingDisk(t: TestContext): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'svc-xfs-'));
   const image = `${folder}.img`;

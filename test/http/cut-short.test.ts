@@ -8,7 +8,7 @@ import type { Exchange } from '../../src/http/request/exchange.ts';
 /** More bytes than the kernel keeps for a client that reads nothing. */
 const body = Buffer.alloc(32 * 1024 * 1024);
 
-/** Ways to end a reply. @returns whether the reply is reported as received completely */
+/** Ways to end a reply. @returns whether the reply is reported as received whole */
 const ways: Record<string, (exchange: Exchange, body: Buffer) => Promise<boolean>> = {
   endReply,
   'BodyWriter.end': (exchange, body) => isKept(new BodyWriter(exchange).end(body)),
@@ -32,7 +32,7 @@ function isKept(ended: Promise<void>): Promise<boolean> {
 /**
  * Lets a client request a body.
  *
- * @param leaves whether the client leaves without reading, when the kernel cannot take any more
+ * @param leaves whether the client leaves, having read nothing, while the kernel cannot take any more of the body
  * @returns the result of the way to end the reply
  */
 async function askFor(t: TestContext, way: (typeof ways)[string], request: string, leaves: boolean): Promise<boolean> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-/** Returns a path that leaves only a few hundred bytes of the longest path (4,095 bytes). */
+/** Returns a path below `home` that leaves only a few hundred bytes of the system's longest path (4,095 bytes). */
 function deepPath(home: string): string {
   const levels = Math.floor((3900 - home.length) / 201);
   return Array.from({ length: levels }, (_, level) => `${level}`.padEnd(200, 'd')).join('/');
@@ -41,7 +41,7 @@ test('a tree too deep for the system does not prevent uploads under a quota, and
     assert.equal(nested.status, 400, 'a move cannot hide a tree from the quota');
     assert.ok(existsSync(join(server.home, 'c', deep)));
   } finally {
-    // Such a deep tree cannot be removed.
+    // A tree that is too deep must be moved before it can be removed.
     renameSync(tooDeep, join(server.home, 'a'));
   }
 });

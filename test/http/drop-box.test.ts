@@ -10,11 +10,14 @@ import { testSession } from '../support/sftp-session.ts';
 
 const { read, write, append, create, truncate, exclusive } = openFlags;
 
-/** A taken and a free name of the same length in the drop box. Whether a name is taken must stay secret. */
+/**
+ * A taken and a free name in the drop box, both of the same length.
+ * The size, times and mode of the existing file must stay secret.
+ */
 const taken = 'there';
 const free = 'blank';
 
-/** Restores the drop box with its file, and files of both names outside. */
+/** Restores everything: the drop box with its file, and files of both names outside. */
 function plant(home: string): void {
   for (const name of ['drop', 'out']) rmSync(join(home, name), { recursive: true, force: true });
   for (const folder of ['drop', 'drop/sub', 'out']) mkdirSync(join(home, folder), { recursive: true });
@@ -23,7 +26,7 @@ function plant(home: string): void {
   for (const name of ['spare', taken, free]) writeFileSync(join(home, name), 'mine');
 }
 
-/** Returns the reply without parts that always differ. */
+/** Returns the reply without the parts that differ between any two requests. */
 function said({ status, headers, text }: TestReply, name: string): unknown {
   const changing = [
     'date',
@@ -60,7 +63,7 @@ const conditions: Record<string, string>[] = [
   { if: '(Not ["x"])' },
 ];
 
-/** HTTP requests for a name in the drop box. */
+/** HTTP requests for a name in the drop box, in addition to those that create it. */
 const plainDoors: Record<string, Door> = Object.fromEntries(
   ['GET', 'HEAD', 'PROPFIND', 'OPTIONS', 'PROPPATCH', 'DELETE', 'POST', 'MKCOL', 'PUT'].flatMap((method) =>
     [{}, ...conditions].flatMap((headers) =>
@@ -143,7 +146,7 @@ test('over every HTTP interface, a drop box answers the same whether or not a fi
     }
     assert.deepEqual(answers[0], answers[1], what);
   }
-  // A conditional upload must not overwrite a file that the client wanted to keep.
+  // A conditional upload is refused, so it cannot overwrite a file that the client wanted to keep.
   for (const headers of conditions.slice(0, 6)) assert.equal(statuses[`PUT  ${JSON.stringify(headers)}`], 403);
   assert.equal(statuses['COPY, Overwrite: F'], 403);
   for (const what of ['PUT  {}', 'COPY', 'COPY, Overwrite: T', 'draft, PUT', 'LOCK and UNLOCK', 'tus, path'])
@@ -154,7 +157,7 @@ const permissions = { general: ['allow-full-control'], rules: [{ expression: '/d
 
 type Sftp = ReturnType<typeof testSession>['client'];
 
-/** Returns the attributes of a handle for writing. Recent times are shown as `now`. */
+/** Returns the attributes of a handle for writing. Times since the beginning of the test are shown as `now`. */
 async function fstat(sftp: Sftp, handle: Buffer): Promise<unknown> {
   const reply = await sftp.ask(packetTypes.fstat, (fields) => fields.bytes(handle));
   if (reply.kind !== 'attrs') return reply;
@@ -163,7 +166,7 @@ async function fstat(sftp: Sftp, handle: Buffer): Promise<unknown> {
   return { ...rest, times: isNow ? 'now' : times };
 }
 
-/** Makes all requests with a handle. */
+/** Makes all requests that a handle allows. */
 async function probe(sftp: Sftp, path: string, flags: number): Promise<unknown[]> {
   const reply = await sftp.ask(packetTypes.open, (fields) => fields.text(path).uint32(flags).attributes({}));
   if (reply.kind !== 'handle') return [reply];
@@ -241,7 +244,7 @@ for (const [how, options] of [
       }
       assert.deepEqual(outcomes[0], outcomes[1], what);
     }
-    // Opening an existing file requires the right to list.
+    // Without the right to list, a file that must already exist cannot be opened.
     await assert.rejects(client.open(`drop/${taken}`, write), { status: statusCodes.permissionDenied });
   });
 

@@ -158,7 +158,7 @@ test('symbolic links are followed only within the home folder', async (t) => {
   assert.equal((await server.send('PUT', '/home/badfolder/new/')).status, 409);
   assert.equal((await server.send('DELETE', '/home/badfolder/secret')).status, 404);
 
-  // A link that leads outside counts as absent.
+  // A link that leads outside counts as absent: an upload creates a new file in its place, and the target stays.
   assert.equal((await server.put('/home/bad', 'mine')).status, 201);
   assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'secret');
   assert.equal(readFileSync(join(server.home, 'bad'), 'utf8'), 'mine');

@@ -30,7 +30,7 @@ test('guesses at links ban no logins, and guesses at tokens do not delay a valid
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const { token } = await makeToken(server);
   const { at } = await makeLink(server, { path: '/a.txt', password: 'right word' });
-  // Any web page can make browsers send these requests.
+  // Any web page or mail can make the browsers of an office send these requests.
   for (let guess = 0; guess < 10; guess++)
     assert.equal(await getFrom(server, '127.0.0.2', `/__svc__/s/${makeSecret('link').secret}/`), 404);
   assert.equal(await getFrom(server, '127.0.0.2', `/__svc__/s/${makeSecret('link').secret}/`), 429);

@@ -62,7 +62,7 @@ for (const [where, fileCacheBytes] of [
 test('a download over HTTP/2 is reported as cut if its client resets it or disappears', whereFilesAreKept, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, session } = await startWithHttp2(t, 1_000_000);
-  // The first response fills the window.
+  // The first response fills the window and is not read, so the second waits forever.
   writeFileSync(join(server.home, 'f'), Buffer.alloc(100_000, 'svc'));
   const stalled = () => session.request({ ':path': '/home/f', authorization: testBasic });
   for (const leave of [(stream: ReturnType<typeof stalled>) => stream.close(8), () => session.destroy()]) {

@@ -13,13 +13,13 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** The reason if Node.js ends a connection. */
+/** The reason reported if Node.js ends a connection. */
 const refused = 'The frames are not valid HTTP/2, or there are too many of them.';
 
 interface Flooded {
   server: TestServer;
   cert: string;
-  /** Opens another connection in alice's session. */
+  /** Opens another connection with the session of alice. */
   connect(): Promise<RawHttp2>;
 }
 
@@ -40,7 +40,7 @@ async function startFlooded(t: TestContext, service = {}): Promise<Flooded> {
   return { server, cert, connect };
 }
 
-/** Sends frames until the connection is closed. @returns whether it was closed before all were sent */
+/** Sends frames in small portions until the connection is closed. @returns whether it was closed before all were sent */
 async function isEndedWithin(connection: RawHttp2, portions: number, portion: Buffer): Promise<boolean> {
   for (let sent = 0; sent < portions && !connection.isOver; sent++) {
     connection.write(portion);
@@ -65,10 +65,10 @@ test('a flood of resets, SETTINGS or PING gets ENHANCE_YOUR_CALM; a moderate num
       connection.acts.small();
       await until(`${count} ${name}`, () => connection.replies200 > 0 || connection.isOver);
       assert.equal(connection.isOver, count !== 100, `${count} ${name}`);
-      // Systems may discard a GOAWAY when a connection is closed before all data was read.
+      // GOAWAY can be lost: when a connection is closed before all data was read, systems discard what has arrived.
       const { goaway } = connection;
       assert.ok(goaway === undefined || (count !== 100 && goaway === constants.NGHTTP2_ENHANCE_YOUR_CALM), `${count} ${name}: ${goaway}`);
-      // Newer versions of Node.js count streams, too, and may end the connection first.
+      // Newer versions of Node.js also count streams, and can be the first to end the connection.
       const isTold = async () =>
         (await server.events()).slice(before).some(({ data }) => data.details === told || data.details === refused);
       if (count !== 100) await until('the event of the flood', isTold);

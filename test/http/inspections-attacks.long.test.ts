@@ -129,7 +129,7 @@ test('a tus upload that another request takes over during its inspection gets it
   const url = String(begun.headers.location);
   const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
   const patch = (offset: number, body: string) => server.send('PATCH', url, { body, headers: { ...tus, 'upload-offset': String(offset) } });
-  // The first request is cut when another takes its upload over.
+  // A request whose upload is taken over is cut.
   const statusOf = (reply: Promise<TestReply>) => reply.then(({ status }) => status).catch(() => 0);
   const first = statusOf(patch(0, 'wait for'));
   await until('the inspection is asked', () => server.inspector.requests.length === 1);
@@ -159,7 +159,7 @@ test('random concurrent changes: nothing that an inspection refuses is ever visi
     await server.send('POST', `/home/__svc__/trash/${pick(trash).id}/restore`, {
       headers,
       body: JSON.stringify({ path: place() }),
-      // 500: another action moved the folder that restoring had created.
+      // 500: restoring created the missing folder, and another action moved this folder before the item was in it.
       mayFail: true,
     });
   };
@@ -189,7 +189,7 @@ test('random concurrent changes: nothing that an inspection refuses is ever visi
   };
   await Promise.all(Array.from({ length: 8 }, work));
   assert.ok(seen.size > 0, 'nothing was ever accepted');
-  // A file that moved while it was read is held.
+  // A file that moved while it was read cannot be inspected, so it is held.
   const kept = readdirSync(home, { recursive: true }).filter((name) => /\.svc-(?!trash)/.test(String(name)));
   const { stdout } = await control(t, join(server.folder, 'data'), 'held', 'list', '--json');
   const paths = stdout.split('\n').flatMap((line) => (line === '' ? [] : String(JSON.parse(line).real_path)));

@@ -50,7 +50,7 @@ test('maximum_concurrent is shared fairly: a file does not wait for all ten file
   }
   for (const { status } of await Promise.all(puts)) assert.equal(status, 201);
   const order = inspector.requests.map(({ facts }) => (facts.account as { username: string }).username);
-  // In order of arrival, the file of bob would be the last.
+  // The hidden file appears shortly before the inspection is queued. In order of arrival, the file of bob would be the last.
   assert.ok(order.indexOf('bob') <= 5, order.join());
 });
 
@@ -89,7 +89,7 @@ test('on a full disk, held uploads stay and can be released; new files get 507 a
   assert.equal((await server.put('/home/free', content('fine'))).status, 201);
   fillDisk(join(disk, 'filler'));
   assert.equal((await server.put('/home/d/new', content('fine'))).status, 507);
-  // The inspection of a moved file needs a copy.
+  // A move into inspected paths needs a copy for the inspection.
   assert.equal((await server.send('MOVE', '/home/free', { headers: { destination: '/home/d/free' } })).status, 507);
   assert.deepEqual(visible(disk).sort(), ['d', 'filler', 'free']);
   assert.deepEqual(visible(join(disk, 'd')), []);

@@ -14,7 +14,7 @@ import { loginSftp } from '../support/sftp-client.ts';
 
 const bobUser = `bob:${testPassword}`;
 
-/** Returns the server for another account with the same home folder. */
+/** Returns the same server for another account with the same home folder. */
 function asBob(server: TestServer): TestServer {
   const send = (method: string, path: string, options: TestRequest = {}) => server.send(method, path, { ...options, user: bobUser });
   return Object.assign(Object.create(server), { send });
@@ -57,7 +57,7 @@ for (const [index, [door, send]] of doors.entries()) {
       await looking;
       for (const [at, content] of [mine, theirs].entries()) {
         const status = replies[at]?.status ?? 0;
-        // A late move can be refused because the name is taken.
+        // A move that lost the race can be refused because the name is taken.
         if (content === 'bad') assert.ok(status >= 400, `${content}: ${status}`);
         if (content === 'odd') assert.ok(status === 202 || status >= 400, `${content}: ${status}`);
         outcomes.push(`${content}: ${status}`);

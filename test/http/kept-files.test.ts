@@ -24,7 +24,7 @@ function countOpens(t: TestContext, path: string): () => number {
   return () => count;
 }
 
-/** Returns a reply without parts that always differ. */
+/** Returns a reply without the parts that differ each time. */
 function comparable({ status, headers, text }: TestReply): unknown {
   const { date, 'x-request-id': _, ...others } = headers;
   const boundary = /boundary=(.+)/.exec(String(headers['content-type']))?.[1] ?? ' ';
@@ -75,7 +75,7 @@ test('a reply from memory and its events are equal to those of an opened file', 
   const kept = await replies(1_000_000);
   const opened = await replies(0);
   assert.deepEqual(kept.told, opened.told);
-  // Two requests always open the file: HEAD, and that for `f.html/`.
+  // Two requests open the file even if its content is in memory: HEAD, and the request for `f.html/`, the path of a folder.
   assert.deepEqual([kept.opened, opened.opened], [2, 12]);
 });
 

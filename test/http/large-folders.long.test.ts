@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** Enough for sorting in several runs, and for several pages. */
+/** Enough for sorting in several runs, and for more than one page. */
 const entries = 20_000;
 
 const kinds = {
@@ -20,7 +20,7 @@ const kinds = {
   PROPFIND: { depth: '1' },
 };
 
-/** Starts a server with a large folder of hard links to one file. */
+/** Starts a server with a large folder `many`, whose files are all hard links to one file. */
 async function startLarge(t: TestContext): Promise<TestServer> {
   const server = await startServer(t);
   const file = join(server.folder, 'file');
@@ -30,7 +30,7 @@ async function startLarge(t: TestContext): Promise<TestServer> {
   return server;
 }
 
-/** With long names, the folder is so large that it is read in blocks. */
+/** Long names make the folder itself so large that its names are read in blocks. */
 function nameAt(index: number): string {
   return `file ${index} `.padEnd(220, '-');
 }
@@ -39,7 +39,7 @@ function memberAt(server: TestServer, index: number): string {
   return join(server.home, 'many', nameAt(index));
 }
 
-/** Counts how often the server reads attributes of a member. */
+/** Counts how often the server in this process reads the attributes of a member. */
 function countLooks(t: TestContext): () => number {
   const { lstatSync } = fs;
   let count = 0;
@@ -57,7 +57,7 @@ function countLooks(t: TestContext): () => number {
   return () => count;
 }
 
-/** Requests the listing. @returns the reply, at its first bytes */
+/** Requests the listing. @returns the reply once its first bytes have arrived; they can still be read from it */
 function begin(server: TestServer, headers: Record<string, string>): Promise<IncomingMessage> {
   const method = 'depth' in headers ? 'PROPFIND' : 'GET';
   return new Promise((resolve, reject) => {

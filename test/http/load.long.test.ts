@@ -18,14 +18,14 @@ import { temporaryFolder } from '../support/temp.ts';
 const isFull = process.env.SVC_LOAD === 'full';
 const scale = isFull ? 1 : 0.2;
 
-/** In full load: number of clients that send requests without a pause. */
+/** In full load: number of clients that send a request as soon as they have the previous reply. */
 const goodClients = 16;
 const requestsOfOne = isFull ? 500 : 60;
 
-/** A p99 in milliseconds below which the figure depends mostly on the machine. */
+/** A p99 in milliseconds. Below it, the machine determines the figure more than the service does. */
 const floorMs = 250;
 
-/** Two buffers of 1 MiB for each download, and a reserve. */
+/** Two buffers of 1 MiB for each running download, and a reserve. */
 const maxRssMib = 250 + 650 * scale;
 
 interface Loaded {
@@ -76,7 +76,7 @@ interface Took {
   uploads: number[];
 }
 
-/** Sends reads, listings and uploads in turn on one connection. */
+/** One well-behaved client on one connection: reads, listings and uploads in turn. */
 async function goodClient({ http, session }: Loaded, name: string, count: number): Promise<Took> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const took: Took = { reads: [], uploads: [] };
@@ -106,11 +106,11 @@ async function goodClient({ http, session }: Loaded, name: string, count: number
 }
 
 interface Measured {
-  /** p99 as the clients measure it. */
+  /** p99 as the clients measure it, and requests of all clients per second. */
   p99Ms: number;
   uploadP99Ms: number;
   perSecond: number;
-  /** p99 of the delay of the service's event loop. */
+  /** p99 of the delay of the service's event loop: a request can wait this long before it is processed. */
   loopP99Ms: number;
 }
 
@@ -123,7 +123,7 @@ async function measure(loaded: Loaded, clients: number): Promise<Measured> {
   return { p99Ms: p99(all), uploadP99Ms: p99(took.flatMap(({ uploads }) => uploads)), perSecond, loopP99Ms: await loopP99(loaded) };
 }
 
-/** Returns the p99 of the event loop's delay since the last call. */
+/** Returns the p99 since the last call. */
 async function loopP99({ monitor }: Loaded): Promise<number> {
   const { text } = await new Client(monitor).get('/metrics', { user: null });
   const seconds = /^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1];
@@ -148,7 +148,7 @@ interface HostileCounts {
   toldToBeCalm: number;
 }
 
-/** Starts the hostile clients in a process of low priority. */
+/** Starts the hostile clients in a separate process of low priority. */
 async function startHostile(
   t: TestContext,
   { http, https, ca, session, httpsSession }: Loaded,

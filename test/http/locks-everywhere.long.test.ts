@@ -24,7 +24,7 @@ import { tree } from '../support/tree.ts';
 const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/22.6.0 (x86_64)' };
 const body = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 
-/** Starts a service `dav` with locks, and services `web` and `sftp` without. */
+/** Starts a service `dav` with locks, and services `web` and `sftp` without, and creates files to be locked. */
 async function lockingServer(t: TestContext, sftpOptions: Record<string, unknown> = {}) {
   const services = {
     dav: { type: 'http', port: 0, webdav_compatibility: true },
@@ -79,7 +79,7 @@ test('a lock of a file or folder also applies to an HTTP service without LOCK, o
   for (const [what, door] of Object.entries(replacing)) assertLocked(what, await door(web, at));
   for (const [what, door] of Object.entries({ ...httpDoors, ...httpFolderDoors })) assertLocked(`${what} in`, await door(web, inFolder));
   assert.deepEqual(tree(home), before, 'nothing has changed');
-  // The holder of the token can also use the service without locks.
+  // The holder of the token can also act through the service without locks.
   const restore = () => {
     for (const gone of ['d', 'deep', 'away', 'f']) rmSync(path(gone), { recursive: true, force: true });
     for (const made of ['d/sub', 'deep']) mkdirSync(path(made), { recursive: true });
@@ -131,7 +131,7 @@ test('no SFTP request creates or replaces a locked item', async (t) => {
       return code;
     },
   };
-  // These requests check the name before locks.
+  // These requests refuse a taken name before they check locks.
   const taken = ['RENAME', 'RENAME of an upload', 'MKDIR'];
   for (const [what, door] of Object.entries({ ...sftpDoors, ...others })) {
     const code = await door(sftp, 'd/f');

@@ -154,7 +154,7 @@ test('a client that accepts lines gets one line after each target; if the client
 test('with stop-when-gone, the work ends when the client leaves: between two targets, and within a folder', async (t) => {
   const server = await startServer(t);
   const authorization = `session ${await server.login()}`;
-  /** Sends a command, and leaves after the first line of its reply. */
+  /** Sends a command, and leaves after the first line. */
   const leave = async (command: object) => {
     const gone = new AbortController();
     const begun = await fetch(`${server.url}/home/`, {

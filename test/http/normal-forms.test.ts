@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts';
 import { loginSftp } from '../support/sftp-client.ts';
 import { tree } from '../support/tree.ts';
 
-/** Rules, and other spellings that they match. */
+/** Rules, each with other spellings that it must match: decomposed, singletons, Hangul in letters, marks in another order, other case. */
 const spellings: [string, string[]][] = [
   ['/Größe*', ['Gro\u0308ße', 'GRO\u0308ẞE.txt']],
   ['/\u00c5*', ['\u212b', 'a\u030a']],

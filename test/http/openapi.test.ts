@@ -20,7 +20,7 @@ const html = { accept: 'text/html' };
 const asJson = { 'content-type': 'application/json', ...json };
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 const foreign = { origin: 'https://evil.example' };
-/** Statuses of the tests below. */
+/** Statuses that the tests below cause, because each needs a folder or a disk of its own. */
 const producedBelow = ['delete /home/{folder}/ 422', 'delete /home/{file} 507', 'delete /home/{folder}/ 507', 'put /home/{folder}/ 507'];
 
 test('the description is valid OpenAPI 3.0.3, and all its references exist', async (t) => {
@@ -88,7 +88,7 @@ test('every operation and status: live replies conform to the description', asyn
   );
 });
 
-/** Without a login, a client that accepts `text/html` is redirected to the login page. */
+/** A client that accepts `text/html` and is not logged in is redirected to the login page, with a message if the endpoint has one. */
 async function loginRedirects(t: TestContext, main: TestServer, contract: Contract) {
   const remote = await calloutEndpoint(t, (response) => response.writeHead(403).end('{"message":"locked"}'));
   const telling = await startServer(t, {
@@ -322,7 +322,7 @@ const fileInForm = {
   body: `${part('action', 'upload-file')}${part('upload-file"; filename="a', 'x')}--b--\r\n`,
 };
 
-/** Sends requests of accounts that are banned, denied or without space. */
+/** Sends requests of a banned address, of an account without permissions and of one without space. */
 async function refusals(server: TestServer, send: Exercise, servers: Record<'banned' | 'denied' | 'small', TestServer>) {
   const status = server === servers.banned ? 429 : server === servers.denied ? 403 : 507;
   const command = (target: string) => JSON.stringify({ commands: [{ command: 'create-folder', target }] });

@@ -67,7 +67,7 @@ test('while the session is valid, an error page at any URL has the menu, and a 4
     assert.match(text, /<nav class="places".*href="\/home\/__svc__\/trash"/s, url);
     assert.equal(text.includes('role="search"'), status === 404, url);
   }
-  // The check of the account fails, because it also reads the malformed `If`.
+  // A malformed `If` makes the check of the account fail, because it also reads the lock tokens. The reply is still the page for 404.
   const broken = await server.get('/nothing', { user: null, headers: { ...html, cookie: `SVC_HTTP_SESSION=${id}`, if: '(<' } });
   assert.equal(broken.status, 404);
   for (const session of ['', 'another']) assert.doesNotMatch((await page('/nothing', session)).text, /class="places"|role="search"|alice/);
@@ -124,7 +124,7 @@ test('user files have a sandbox, also inline; types whose scripts a browser woul
     assert.match(String(headers['content-disposition']), isShown ? /^inline/ : /^attachment/, name);
     assert.match(String(headers['content-security-policy']), /^sandbox; default-src 'none'/, name);
     assert.equal(headers['x-content-type-options'], 'nosniff');
-    // Browsers show no PDF in a sandbox. `nosniff` keeps them from treating it as another type.
+    // Browsers show no PDF in a sandbox, so its frame has none. `nosniff` keeps browsers from treating the file as another type.
     const framed = (await server.get(`/home/${name}?inline=frame`)).headers;
     const policy =
       name === 'a.pdf' ? /^default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'/ : /^sandbox; default-src 'none'/;

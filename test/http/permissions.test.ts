@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const json = { accept: 'application/json' };
 
-/** Returns the status of each operation on `/d/f` and `/d/`. */
+/** Returns the status of each operation on `/d/f` and `/d/` with one set of permissions. */
 async function outcomes(server: TestServer): Promise<Record<string, number>> {
   mkdirSync(join(server.home, 'd/sub'), { recursive: true });
   writeFileSync(join(server.home, 'd/f'), 'x');

@@ -16,7 +16,7 @@ test('the size of a picture is read from its first bytes, not from its name', ()
   bmp.writeInt32LE(320, 18);
   bmp.writeInt32LE(-200, 22);
   assert.deepEqual(pictureHead(bmp), { width: 320, height: 200, ...plain });
-  // The file has the size of a tile, and of the whole picture.
+  // The file has the size of a tile, and then that of the whole picture.
   const avif = Buffer.alloc(100);
   avif.write('\0\0\0\x18ftypavif', 'latin1');
   for (const [at, width, height] of [

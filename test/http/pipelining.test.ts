@@ -38,7 +38,7 @@ test('more pipelined requests than a connection may have are refused, and the co
   await server.put('/home/a', 'x');
   const reply = await server.raw(request('GET /home/a').repeat(1000));
   const statuses = [...reply.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
-  // The end of the connection may lose replies.
+  // The last replies may be lost when the connection ends.
   assert.ok(statuses.length > 0 && statuses.length < 500, `${statuses.length} of 1000 were answered`);
   assert.ok(statuses.every((status) => status === '200' || status === '503'));
   assert.equal((await server.get('/home/a')).status, 200);

@@ -59,7 +59,7 @@ test('every error code is thrown somewhere', () => {
   const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !tables.includes(name))
     .map((name) => readFileSync(join(root, name), 'utf8'));
-  // Errors come from `ServiceError`, a table of errors, or a `Problem`.
+  // An error is made by `ServiceError`, from a table of errors, or as a `Problem`.
   const isMade = (code: string) => sources.some((text) => new RegExp(`(?:ServiceError\\(\\s*|: \\[|\\bcode: )'${code}',`).test(text));
   assert.deepEqual(
     errorCodes.filter((code) => !isMade(code)),

@@ -117,7 +117,7 @@ test('after any concurrent actions, the files stay within the quota, and the cou
 test('uploads cause no new count of the files on disk, and the running total is correct', async (t) => {
   const server = await limited(t, 1_000_000);
   assert.equal(await toldBytes(server), 0);
-  // Only a new count would include this file.
+  // If the files were counted again, the count would include this file.
   writeFileSync(join(server.home, 'outside'), 'x');
   const upload = fc.record({ path: fc.constantFrom('a', 'b', 'c'), bytes: fc.integer({ min: 0, max: 400 }) });
   await fc.assert(

@@ -23,7 +23,7 @@ function makeLarge(server: TestServer): void {
   truncateSync(join(server.home, 'large'), largeBytes);
 }
 
-/** Logs in twice. @returns headers with a session as authorization and as a cookie */
+/** Logs in twice. Returns headers with each session: one as authorization, one as a cookie. */
 async function sessionHeaders(server: TestServer, username = 'alice', password = testPassword) {
   const bySession = { authorization: `session ${await server.login(username, password)}` };
   const byCookie = { cookie: `SVC_HTTP_SESSION=${await server.login(username, password)}` };
@@ -259,11 +259,11 @@ test('a change of the accounts file takes effect without a reload, and without a
 });
 
 test('a login that is being checked while a reload disables the account is refused', async (t) => {
-  // This hash takes about a second.
+  // Verifying this hash takes about a second.
   const slow = await hashPassword(testPassword, { ln: 18, r: 8, p: 1 });
   const server = await startServer(t, { account: { password: slow } });
   const waiting = server.get('/home/');
-  // Client and server share one event loop.
+  // Client and server share one event loop: after some turns the request has arrived.
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
   await reload(server, { account: { password: slow, enabled: false } });
   assert.equal((await waiting).status, 401);

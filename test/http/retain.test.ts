@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const { ok, permissionDenied } = statusCodes;
 const retain = { days: 30 };
 
-/** Starts a server with `alice`, whose files are retained for 30 days, and `bob`, who has the same files. */
+/** Starts a server whose account `alice` has `retain` of 30 days, and whose account `bob` has the same files and all permissions. */
 async function startRetaining(t: TestContext): Promise<TestServer> {
   const server = await startServer(t, { accounts: { bob: { password: await cheapHash('bob-password') } }, account: { retain } });
   mkdirSync(join(server.home, 'd'));
@@ -62,7 +62,7 @@ test('with retain, files from any interface cannot be changed, moved or deleted;
   assert.equal(readFileSync(join(server.home, 'spare'), 'utf8'), 'mine');
   const failed = (await server.events()).filter(({ id }) => ['40022', '40027', '40069'].includes(id));
   assert.ok(failed.some(({ data }) => /retained until/.test(String(data.details))));
-  // The hidden record cannot be requested.
+  // The listing shows only the files, and the hidden record of a retained file cannot be requested.
   const record = readdirSync(join(server.home, 'd')).find((name) => name.endsWith('.retain')) as string;
   assert.equal((await server.get(`/home/d/${record}`)).status, 403);
   assert.equal((await server.send('DELETE', `/home/d/${record}`)).status, 403);

@@ -12,12 +12,12 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-/** Decodes the header as UTF-8, which Node.js returns as Latin-1. */
+/** Decodes the header like a client: the bytes of the header are UTF-8, which Node.js returns as Latin-1. */
 function utf8(value: unknown): string {
   return Buffer.from(String(value), 'latin1').toString('utf8');
 }
 
-/** Returns the path that a value means, by the specification. */
+/** Returns the path that a value stands for, by the rule in the specification. */
 function pathNamed(value: string): string {
   return /%(?:[01][0-9A-F]|7F|C2%[89])|%20$/.test(value) ? decodeURIComponent(value) : value;
 }
@@ -143,7 +143,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
     };
     for (const name of ['ü€', 'ü€ ', '%41', 'a\nb%', 'plain']) {
       const file = `/${name}`;
-      // Uploads cannot create a name with a control character.
+      // Uploads may not create a name with a control character, so this file is written to disk directly.
       const refused = name.includes('\n') ? 400 : undefined;
       if (refused) writeFileSync(join(server.home, name), 'größe');
       await check(refused ?? 201, 'PUT', file, auth, 'größe');

@@ -22,11 +22,11 @@ for (const name of ['nginx', 'HAProxy']) {
     const { server, client } = both;
     for (const [what, bytes] of Object.entries(tricks)) {
       const reply = await client.raw(Buffer.from(bytes, 'latin1'), 500);
-      // nginx accepts a bare LF as a line end, and sees two requests, too.
+      // If the proxy also saw two requests, the second is not hidden: nginx accepts a bare LF as a line end.
       if (statuses(reply).length < 2) assertNothingHidden(server, `${what}: ${reply}`);
       rmSync(join(server.home, 'smuggled'), { force: true });
       rmSync(join(server.home, 'a'), { force: true });
-      // The next request on the kept connection gets its own reply.
+      // The next request on a connection that the proxy keeps open gets its own reply.
       const next = `next-${what.replaceAll(' ', '-')}`;
       assert.equal((await client.put(`/home/${next}`, what)).status, 201, what);
       assert.equal((await client.get(`/home/${next}`)).text, what);

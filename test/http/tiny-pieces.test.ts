@@ -3,7 +3,9 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-/** Sends a head and `count` single bytes of an endless body. @returns the data until the connection ends */
+/**
+ * Sends the head of a request and `count` single bytes of a body, but never its end. Returns the data received until the connection ends.
+ */
 function sendSingleBytes(port: number, head: string, count: number): Promise<string> {
   return new Promise((resolve) => {
     let reply = '';

@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 
 const protocol = 'acme-tls/1';
 
-/** Opens a listener that answers challenges. It records the first bytes of other connections, and replies `other`. */
+/** Opens a listener that answers challenges. Of other connections, it records the first bytes, and replies `other`. */
 async function listen(t: TestContext): Promise<{ port: number; given: string[]; sockets: Set<Socket>; clock: ManualClock }> {
   const clock = new ManualClock();
   clock.advance(Date.now() - clock.nowMs());
@@ -36,7 +36,7 @@ async function listen(t: TestContext): Promise<{ port: number; given: string[]; 
   return { port: (server.address() as AddressInfo).port, given, sockets, clock };
 }
 
-/** Offers protocols. @returns the certificate or the error */
+/** Offers protocols. Resolves with the received certificate or the error. */
 function offer(
   port: number,
   ALPNProtocols: string[],

@@ -10,7 +10,7 @@ import { asJson, type Shown, trashOf } from '../support/trash.ts';
 
 const trash = { days: 30 };
 
-/** Returns the events about the trash: ID, path, and reason, former path or `trashed`. */
+/** Returns the events that may concern the trash: ID, path, and the reason, or else the former path, or else `trashed`. */
 async function told(server: TestServer): Promise<unknown[]> {
   const ids = ['40012', '40026', '40017', '40055', '40065', '40068', '40101', '40102'];
   return (await server.events())

@@ -9,7 +9,7 @@ test('a picture is enlarged around the given point, up to a limit, and never bec
   const point = { x: 100, y: -50 };
   const near = zoomBy(whole, 2, point, frame);
   assert.equal(near.scale, 2);
-  // The point shows the same spot of the picture.
+  // The same spot of the picture is under the point as before.
   assert.deepEqual([(point.x - near.x) / near.scale, (point.y - near.y) / near.scale], [100, -50]);
   assert.equal(zoomBy(near, 1000, point, frame).scale, 8);
   assert.deepEqual(zoomBy(near, 0.001, point, frame), whole);

@@ -25,7 +25,7 @@ const awkward = [
   'a%20b',
 ];
 
-/** Configures rclone with the home folder as `svc:`. */
+/** Configures rclone with a server's home folder as the remote `svc:`. */
 async function rclone(t: TestContext, server: TestServer) {
   const cwd = temporaryFolder(t);
   const obscured = await runProgram('rclone', ['obscure', testPassword], { cwd });

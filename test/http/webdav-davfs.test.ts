@@ -10,7 +10,7 @@ import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns whether a mount is possible, which needs root and a FUSE device. */
+/** Returns whether a mount is possible. It needs root and a FUSE device, which many containers do not have. */
 function canMount(t: TestContext): boolean {
   let reason = process.getuid?.() === 0 ? '' : 'mounting needs root';
   try {
@@ -37,7 +37,7 @@ test('davfs2: files are written, read, renamed and removed through a mount', { t
   ];
   mkdirSync(mount);
   mkdirSync(cache);
-  // davfs2 runs as its own user, who must be able to write to the cache.
+  // davfs2 gives up root and runs as its own user, which must be able to write to the cache.
   chmodSync(cache, 0o777);
   const url = `${server.url}/home/`;
   writeFileSync(conf, `use_locks 0\nask_auth 0\ndelay_upload 0\ncache_dir ${cache}\nsecrets ${secrets}\n`);

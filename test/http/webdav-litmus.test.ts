@@ -34,7 +34,7 @@ const suites = ['basic', 'copymove', 'props', 'locks', 'http'];
 const propertiesAreFixed = 'PROPPATCH is always refused (docs/spec/webdav.md#proppatch)';
 const foldersAreNotCopied = 'collections are not copied (docs/spec/webdav.md#copy-and-move)';
 
-/** Tests that a server by docs/spec/webdav.md cannot pass, with the reasons. */
+/** Tests of litmus that a server which follows docs/spec/webdav.md cannot pass, each with its reason. */
 const always: Record<string, string> = {
   'copymove 7 copy_coll': foldersAreNotCopied,
   'copymove 8 copy_shallow': 'its folder is left over from copy_coll, which ended early',
@@ -51,10 +51,10 @@ const expected: Record<string, string> = {
   'copymove 9 move': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
 };
 
-/** PROPPATCH gets 207, but litmus notices the 403 for each property. */
+/** With `webdav_compatibility`, a file may replace a folder. PROPPATCH gets 207, but litmus notices its 403 for each property. */
 const expectedInCompatibility: Record<string, string> = { ...always };
 
-/** With class 2, litmus also tests locks. */
+/** If the server offers class 2, litmus also runs the tests of locks. */
 const expectedWithLocks: Record<string, string> = {
   ...expectedInCompatibility,
   'locks 11 owner_modify': propertiesAreFixed,
@@ -62,7 +62,7 @@ const expectedWithLocks: Record<string, string> = {
   'locks 33 owner_modify': propertiesAreFixed,
 };
 
-/** Runs all suites. @returns failed tests as `suite number name`, and the number of passed ones */
+/** Runs all suites. @returns failed tests as `suite number name`, with the output of litmus, and the number of passed ones */
 async function litmus(t: TestContext, url: string): Promise<{ failed: Record<string, string>; passed: number; output: string }> {
   allowSecrets(t, /^debug\.log$/, 'litmus writes its requests there');
   const failed: Record<string, string> = {};

@@ -77,7 +77,7 @@ test('COPY copies a file to another file system', async (t) => {
 test('a full disk at the destination leaves source and destination whole, and leaves no temporary file', async (t) => {
   const disk = smallDisk(t, 2000);
   if (!disk) return;
-  // With `webdav_compatibility`, files may replace folders.
+  // With this option, files may replace folders.
   const server = await withVirtual(t, disk, {}, { webdav_compatibility: true });
   mkdirSync(join(server.home, 'd'));
   for (let index = 0; index < 5; index++) writeFileSync(join(server.home, `d/${index}`), Buffer.alloc(1_000_000, index));

@@ -9,10 +9,10 @@ import { openDataFolder } from '../../src/lib/disk/data-folder.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-// This file is also the program of the child processes, which lock SVC_TEST_DATA_FOLDER.
+// This file is also the program of the child processes: SVC_TEST_DATA_FOLDER is the folder that they lock.
 const childFolder = process.env.SVC_TEST_DATA_FOLDER;
 
-/** Tries to lock the folder, prints the result, and holds the lock until stdin ends. */
+/** Tries to lock the folder once, prints the result, and holds the lock until stdin ends. */
 function tryToHold(folder: string): void {
   process.stdin.once('data', () => {
     try {
@@ -55,10 +55,10 @@ function startContender(folder: string): Contender {
   };
 }
 
-/** The lock of a process whose ID exceeds the maximum of Linux. */
+/** The lock of a process that does not exist: its ID exceeds the maximum of Linux. */
 const dead = JSON.stringify({ pid: 2 ** 22 + 1, started: '1' });
 
-/** Returns the path of the lock that a process takes before it removes another. */
+/** Returns the path of the lock that a process takes before it removes the given one. */
 function rightToRemove(lockPath: string): string {
   const { ino, mtimeNs } = statSync(lockPath, { bigint: true });
   const text = readFileSync(lockPath, 'utf8');
@@ -129,7 +129,7 @@ function registerTests(): void {
   });
 
   test('locks with a reused process ID, damaged locks, and locks whose takeover a dead process began are taken over', (t) => {
-    // The ID of this process, with another start time.
+    // The ID of this process, but with another start time.
     const reused = `${JSON.stringify({ pid: process.pid, started: '1' })}\n`;
     const contents = [reused, '', '{"pid":', 'null', '{"pid":0,"started":""}', '{"pid":1.5,"started":""}', dead];
     for (const content of contents) {

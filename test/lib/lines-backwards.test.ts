@@ -17,7 +17,7 @@ function fileOf(t: TestContext, content: string | Buffer): { path: string; fd: n
   return { path, fd, size: statSync(path).size };
 }
 
-/** Returns all lines of a part of a file, in order. */
+/** Returns all lines of a part of a file, in the order of the file. */
 async function lines(fd: number, end: number, { start = 0, needles = [] as string[][] } = {}): Promise<string[]> {
   const found: string[] = [];
   const wanted = needles.map((list) => list.map((needle) => Buffer.from(needle)));
@@ -29,7 +29,7 @@ test('lines whose characters cross the ends of chunks are whole, each with its p
   const all = Array.from({ length: 2000 }, (_, index) => `${index} ${'ü🙂€'.repeat(1 + (index % 97))}`);
   const content = Buffer.from(all.map((line) => `${line}\n`).join(''));
   assert.ok(content.length > 2 * chunkBytes);
-  // Each byte of a character is once at the end of a chunk.
+  // With these four paddings, each byte of a character is once at the end of a chunk.
   for (const pad of [0, 1, 2, 3]) {
     const { fd, size } = fileOf(t, Buffer.concat([Buffer.from(`${'x'.repeat(pad)}\n`), content]));
     assert.deepEqual(await lines(fd, size), ['x'.repeat(pad), ...all]);

@@ -18,7 +18,7 @@ async function start(t: TestContext, config: TestConfig = {}): Promise<{ server:
   return { server, monitor: new Client(server.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '') };
 }
 
-/** Returns one sample, if there is one. */
+/** Returns the value of one sample; undefined if there is none. */
 async function sample(monitor: Client, name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
   const { text } = await monitor.get('/metrics', { user: null });
   const line = text

@@ -16,7 +16,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const { write, create, truncate } = openFlags;
 const [firstBytes, wholeBytes] = [30_000, 60_000];
 
-/** A file that the sleeping node has open, half written. */
+/** A file that the sleeping node has open, with the first half of its new content written. */
 interface OpenHandle {
   name: string;
   login: SftpLogin;
@@ -88,7 +88,7 @@ test('late writes and closes of a node that slept with SFTP handles open never t
   assert.deepEqual(ends.get('/lost'), ['n0 30042', 'n1 30068']);
 });
 
-/** Returns the events of ended uploads, with their nodes, by path. */
+/** Returns, for each path, the events with which uploads ended, and their nodes. */
 async function endsOfUploads(nodes: readonly NodeProcess[], folder: string): Promise<Map<string, string[]>> {
   for (const { running } of nodes) running.child.kill('SIGTERM');
   await Promise.all(nodes.map(({ running }) => running.ended));

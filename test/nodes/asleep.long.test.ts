@@ -18,7 +18,7 @@ const sentBytes = 150_000;
 const wholeBytes = 300_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
-/** Starts two nodes on one Redis. The first will sleep. */
+/** Starts two nodes on one Redis: one that will sleep, and one that continues. */
 async function startTwo(t: TestContext) {
   if (!hasProgram(t, 'redis-server')) return undefined;
   const redis = await startRedis(t);
@@ -37,7 +37,7 @@ async function startTwo(t: TestContext) {
     stored: (name: string) => readFileSync(join(home, name)),
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
     sizes: () => readdirSync(home).map((name) => statSync(join(home, name)).size),
-    /** Ends both nodes. @returns for each path, the events of ended uploads */
+    /** Ends both nodes. Returns, for each path, the events with which uploads ended. */
     async told(): Promise<Map<string, string[]>> {
       for (const { running } of nodes) running.child.kill('SIGTERM');
       await Promise.all(nodes.map(({ running }) => running.ended));
@@ -53,14 +53,14 @@ async function startTwo(t: TestContext) {
   };
 }
 
-/** Waits until the node works: it may need a new connection to Redis. */
+/** Waits until the node works. After a sleep it can need a new connection to Redis. */
 function awake({ client }: NodeProcess): Promise<void> {
   return untilWithinMinute('the sleeping node answers', async () => (await client.get('/home/')).status === 200);
 }
 
 interface Way {
   begin(node: NodeProcess, name: string, first: Buffer): Promise<string>;
-  /** @param mine the content that this node gets */
+  /** @param mine the content that this node gets. Some ways send its digest in a header */
   headers(offset: number, mine: Buffer): Record<string, string>;
   head: Record<string, string>;
   done: number;
@@ -151,7 +151,7 @@ test('if another node continues the uploads of a sleeping node, the sleeping nod
   for (const { name } of stuck) assert.deepEqual(events.get(`/${name}`), ['40017'], name);
 });
 
-/** Where a node falls asleep at the end of an upload, and whether the file has its name by then. */
+/** Where a node falls asleep while it ends an upload, and whether the file has its name by then. */
 const places = [
   { what: 'before the content is on the disk', stall: 'fsync .kept', isNamed: false },
   { what: 'before the file has its name', stall: 'linkSync .kept', isNamed: false },

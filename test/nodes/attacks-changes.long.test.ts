@@ -105,7 +105,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
       const replies = await atBoth(pair, round % 2 === 0 ? 2 : 4, (node) => fillTus(node, url).catch(() => undefined));
       const told = replies.map((reply) => reply?.status ?? 0);
       assert.ok(told.filter((status) => status === 204).length <= 1, String(told));
-      // A client whose request was cut off by a newer one asks for the offset.
+      // Each newer request cuts off the older one. A client that was cut off asks for the offset, as here.
       const { headers } = await there.send('HEAD', url, { headers: { 'tus-resumable': '1.0.0' } });
       if (headers['upload-offset'] === '0') assert.equal((await fillTus(there, url)).status, 204);
       else assert.equal(headers['upload-offset'], '3');

@@ -80,7 +80,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
   const soon = async (what: string, begun: number) => {
     const ms = Math.round(performance.now() - begun);
     t.diagnostic(`${what} after ${ms} ms`);
-    // The documented limit is a second; the machine may be busy.
+    // The documented limit is a second, but the machine may be busy.
     assert.ok(ms < 8000, `${what} after ${ms} ms`);
   };
 
@@ -157,7 +157,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
       const login = (node: Client) => node.login('bob', current, as);
       const sessions = [await login(here), await login(there)] as const;
       const next = [`chosen here, round ${round}`, `chosen there, round ${round}`] as const;
-      // The successful change ends the other session, whose request may then get no reply.
+      // The change that succeeds ends the other session, whose own request may then get no reply.
       const asked = [change(here, sessions[0], current, next[0]), change(there, sessions[1], current, next[1])];
       const answered = (await Promise.allSettled(asked)).map((reply) => (reply.status === 'fulfilled' ? reply.value.status : 0));
       const isGood = async (node: Client, password: string) =>

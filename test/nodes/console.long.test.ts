@@ -35,7 +35,8 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   const names = ['n0', 'n1', 'n2'];
   for (const console of consoles)
     await until('the node of the console has reached Redis', async () => (await console.get('/api/me', asViewer)).status === 200);
-  // Without Redis, sessions of administrators work, but logins do not, because they look up bans.
+  // Sessions of administrators are not in Redis, and a request with such a session does not look up bans. So these sessions work while
+  // Redis is absent.
   const sessions = await Promise.all(consoles.map(async (console) => ({ headers: await console.session() })));
   const overview = async (index: number) => {
     const reply = await (consoles[index] as ConsoleClient).get('/api/overview', sessions[index]);
@@ -86,7 +87,7 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   assert.deepEqual((await consoles[1].send('DELETE', '/api/uploads?account=alice', asOperator)).json(), { removed: 1 });
   assert.deepEqual(await uploads(), []);
 
-  // The node that was asked makes the replay. Every node can show and end it.
+  // The node that was asked makes the replay; every node can show and end it.
   await there.put('/home/sent.txt', 'x');
   await receiver.received(1);
   const ask = async (index: number, path: string) => {
@@ -118,7 +119,7 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   );
   assert.equal((await ask(2, '/unknown')).status, 404);
 
-  // All nodes apply a reload. A node that refuses is named.
+  // A reload is applied by all nodes, and a node that refuses is named.
   const reload = async () => {
     const reply = await consoles[0].send('POST', '/api/configuration/reload', asOperator);
     contract.check('POST', '/api/configuration/reload', reply);

@@ -81,7 +81,7 @@ test('the node that got an upload sends its event to the back-end, and no other 
       [201, '7'],
     ],
   );
-  // The handler has then passed the events of the uploads.
+  // When the event of this deletion is delivered, the handler is past the events of the uploads.
   assert.equal((await nodes[0]?.send('DELETE', '/home/0.txt'))?.status, 204);
   await receiver.received(3);
   assert.deepEqual(paths(receiver).slice(0, 2).sort(), ['/0.txt', '/1.txt'], 'each event was sent once');
@@ -100,7 +100,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   await other.received(3);
   const stops = ({ log }: TestNode) => log.some((line) => line.includes('an event handler stopped'));
   await until('the handler has stopped', () => nodes.some(stops));
-  // The node of the stopped handler renews the lease, so the other node does not take over.
+  // The node on which the handler stopped goes on renewing the lease, so the other node does not take over the handler.
   let leftMs = Number.POSITIVE_INFINITY;
   await until('the lease is renewed', async () => {
     const before = leftMs;
@@ -153,7 +153,7 @@ test('while Redis is absent, svc_redis_up is 0, and the figures from Redis keep 
   assert.ok((away.get('svc_events_not_forwarded') ?? 0) > 0);
   for (const name of ['svc_journal_stream_bytes', 'svc_handler_running{handler="crm"}', 'svc_sessions{service="web"}', lease])
     assert.equal(away.get(name), before.get(name), name);
-  // Metrics of Node.js itself can disappear.
+  // Metrics of Node.js itself, such as files being read, can disappear.
   for (const name of before.keys()) if (name.startsWith('svc_')) assert.ok(away.has(name), `${name} vanished`);
 });
 

@@ -87,8 +87,8 @@ test('a node that was cut off while Redis was emptied asks for its lease before 
   await redis.command('FLUSHALL');
   const next = await asked(storeOn(near, 'b'));
   assert.ok(typeof next === 'object', 'the former owner is cut off, so it cannot restore its lease');
-  // A node trusts a confirmed lease for 1.5 s. Servers wait 2 s after a loss of data.
-  // Here nodes wait only 700 ms, so the confirmation is made older.
+  // A node trusts a confirmed lease for 1.5 s. In a server, no other node can get the lease in this time, because nodes wait 2 s after
+  // Redis lost data. Here they wait only 700 ms, so the test makes the confirmation older.
   lease.validUntilMs -= 1500;
   let isAnswered = false;
   const answer = owner.confirm(lease, undefined).finally(() => (isAnswered = true));

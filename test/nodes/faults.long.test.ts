@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const rounds = Number(process.env.SVC_FAULT_ROUNDS ?? 1);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Uploads continuously to all nodes. */
+/** Uploads continuously to all nodes, and records the successes. */
 function load(nodes: readonly NodeProcess[]) {
   const answered: string[] = [];
   const statuses = new Map<number, number>();
@@ -41,7 +41,7 @@ function load(nodes: readonly NodeProcess[]) {
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** Returns the longest time in milliseconds without a delivery: the duration of a takeover. */
+/** Returns the longest time in milliseconds without a delivery, which is the duration of a takeover. */
 function longestGapMs(requests: readonly Received[]): number {
   return Math.max(...requests.map(({ atMs }, index) => atMs - (requests[index - 1]?.atMs ?? atMs)));
 }

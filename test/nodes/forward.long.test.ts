@@ -25,7 +25,7 @@ test('svc events forward passes events of a dead node to Redis, and living nodes
   assert.equal((await dead.client.put('/home/before.txt', 'x', { headers })).status, 201);
   await untilWithinMinute('the first upload is delivered', () => delivered(receiver.requests).includes('/before.txt'));
   const authorization = `session ${await dead.client.login()}`;
-  // Only this node has the event of an upload that ends after the cut.
+  // The upload begins before the cut and ends after it, so only this node has the event of the answered upload.
   const upload = request(`http://127.0.0.1:${dead.port}/home/alone.txt`, { method: 'PUT', headers: { authorization } });
   upload.write('begin');
   await until('the upload has begun', () => begunUploads() === 2);
@@ -73,7 +73,7 @@ test('svc events reports that Redis lost its history, and names the files that h
   const whole = await svc();
   assert.equal(whole.stderr, '');
   assert.match(whole.stdout, /before\.txt/);
-  // A loss of Redis does not repeat older deliveries.
+  // Waits until the delivery is old enough that a loss of Redis does not repeat it.
   await new Promise((resolve) => setTimeout(resolve, 4500));
   await redis.command('FLUSHALL');
   await untilWithinMinute('the loss is noticed', async () => !(await redis.command('HLEN {svc}:journal-lost')).startsWith(':0'));

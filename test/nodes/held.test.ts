@@ -53,13 +53,13 @@ test('another node repeats the inspections of a node that seems dead; if that no
   await until('both inspections are requested', () => inspector.requests.length === 2);
   inspector.decide = ({ body }) => ({ status: String(body).includes('accepted') ? 204 : 422 });
   const clock = new ShiftedClock();
-  // By this clock, the lease of the first node has expired.
+  // The clock of the other node is so far ahead that the lease of the first node has expired by it.
   clock.shift(130_000);
   const other = await startNode(t, folder, 'other', redis.url, config, clock);
   await until('the other node has ended both held uploads', async () => (await heldAt(other)).length === 0);
   assert.deepEqual(visible(home), ['a']);
   assert.equal(inspector.requests.length, 4);
-  // The first node gets another verdict than the other node.
+  // The first node now gets another verdict than the other node: both files are accepted.
   inspector.answerWaiting(204);
   await until('the first node shows no held uploads', async () => (await heldAt(nodes[0] as Client)).length === 0);
   await nodes[0]?.stop();

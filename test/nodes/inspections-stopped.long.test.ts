@@ -15,16 +15,16 @@ import { makeKey } from '../support/ssh.ts';
 
 interface Stopped {
   home: string;
-  /** A node that stops before each of its renames. */
+  /** A node that stops for a while before each of its renames. */
   slow: Client;
   other: Client;
   /** Port of the slow node for SFTP. */
   sftpPort: number;
-  /** Resolves when the slow node is about to rename a matching path. */
+  /** Resolves when the slow node is about to rename an item with a matching path. */
   stopsAt(renamed: RegExp): Promise<void>;
 }
 
-/** Starts two nodes with inspections of `in`, and of folders `b` in `deep`. */
+/** Starts two nodes. Files below `in`, and in a folder `b` of `deep`, are inspected. */
 async function startStopped(t: TestContext): Promise<Stopped | undefined> {
   if (!hasProgram(t, 'strace')) return undefined;
   const inspector = await startInspector(t);
@@ -57,11 +57,11 @@ async function startStopped(t: TestContext): Promise<Stopped | undefined> {
   return { home, slow, other: nodes[0] as Client, sftpPort, stopsAt };
 }
 
-// A stopped node may treat Redis as lost, and reply 500.
+// The reply may be 500, because a node that was stopped may treat Redis as lost.
 const move = (client: Client, from: string, to: string) =>
   client.send('MOVE', `/home${from}`, { headers: { destination: `/home${to}` }, mayFail: true });
 
-/** A stopped node may briefly treat Redis as lost, which it needs for a login. */
+/** A login needs Redis, which a node that was stopped may briefly treat as lost. */
 async function loginOnceAwake(t: TestContext, port: number) {
   let login: Awaited<ReturnType<typeof loginSftp>> | undefined;
   await until('the login is accepted', async () => {
@@ -97,7 +97,7 @@ test('if a folder moves to inspected paths while a node is stopped before its re
   if (!stopped) return;
   const { home, slow, other, sftpPort, stopsAt } = stopped;
 
-  /** Each case begins at the slow node. The other node acts while the slow node is stopped. */
+  /** Each case begins at the slow node; the other node acts while the slow node is stopped. */
   const cases: Record<string, { begin: () => Promise<unknown>; at: RegExp; act: () => Promise<unknown> }> = {
     'an upload': {
       begin: () => slow.put('/home/to1/x', 'bad', { mayFail: true }),
@@ -181,7 +181,8 @@ test('if a folder moves to inspected paths while a node is stopped before its re
     await begun;
     assert.deepEqual(badShown(), [], name);
   }
-  // The trash has the file that the PUT replaced, and the file that the slow node deleted. It records the paths from which they came.
+  // Two files are in the trash: the one that the other node's PUT replaced, and the one that the slow node deleted. For both, the trash
+  // records the path from which the file was taken, not the requested one.
   const kept = (await trashOf(other)).filter((item) => item.path.endsWith('first10'));
   for (const [index, { id }] of kept.entries()) await restore(other, id, `/in/back${index}`);
   assert.deepEqual(kept.map(({ path }) => path).sort(), ['/free10/first10', '/free10/first10']);

@@ -70,7 +70,7 @@ test('handlers are spread over the nodes; they move from a node that ends, and t
   nodes.set('n2', await begin('n2'));
   await untilWithinMinute('each of three nodes has two handlers again', spread(2, 2, 2));
   clearInterval(load);
-  // First at most six, three and two takeovers; then two when n2 stops, and two when it is back.
+  // The first node takes over at most six handlers, the second three, the third two; two move when n2 stops, and two when it is back.
   const takeovers = begun.flatMap(({ log }) => log.filter((line) => line.includes('taken over'))).length;
   assert.ok(takeovers <= 15, `${takeovers} handlers were taken over: no node gives up or takes more than it should`);
   await pause(200);

@@ -14,7 +14,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testFiles } from '../support/sftp-session.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns ID, path and size of the events of ended uploads. */
+/** Returns ID, path and size of each event with which an upload ended, from the journals of the named nodes. */
 async function ends(folder: string, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const name of names)

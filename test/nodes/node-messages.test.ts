@@ -74,7 +74,7 @@ test('messages between nodes: a silent node is shown as gone and later removed; 
     huge: JSON.stringify({ ...report('huge'), host: 'x'.repeat(maxReportBytes) }),
     phase: JSON.stringify({ ...report('x'), phase: 'rebooting' }),
     count: JSON.stringify({ ...report('x'), memory_bytes: -1 }),
-    // Half of a surrogate pair cannot be part of a link.
+    // The page makes a link of the UUID, which is impossible with half of a surrogate pair.
     link: JSON.stringify({ ...report('x'), errors: [{ time: '', id: '40000', uuid: '\ud800', message: '' }] }),
   };
   for (const [node, text] of Object.entries(bad)) await put(node, text);

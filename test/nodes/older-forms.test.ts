@@ -14,8 +14,8 @@ import { temporaryFolder } from '../support/temp.ts';
 import { trashOf } from '../support/trash.ts';
 
 /**
- * Data folders of killed processes of svc 0.1.0: of an early build, and (`last`) of the last one before 1.0.0. `stream.json` and
- * `groups.json` are the data in Redis.
+ * Data folders as killed processes of svc 0.1.0 left them: of an early build, and (`last`) of the last build before 1.0.0. `stream.json`
+ * and `groups.json` are the data of the node in Redis.
  */
 const fixtures = join(process.env.SVC_ROOT ?? '.', 'test/fixtures/0.1.0');
 
@@ -57,7 +57,7 @@ test('a data folder of 0.1.0 can be used: journal, positions and a changed passw
 test('a data folder of the last 0.1.0 can be used: events, deliveries, an upload, the trash and the evidence of the journal', async (t) => {
   learnSecret(oldPassword, 'a data folder of 0.1.0');
   const folder = copyOf(t, 'last');
-  // Records contain paths, and expire.
+  // Records contain paths of folders, and expire. So the test replaces the paths, and shifts the clock to the time of the records.
   for (const entry of readdirSync(join(folder, 'data'), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isFile() && !path.includes('/journal')) writeFileSync(path, readFileSync(path, 'utf8').replaceAll('/tmp/svc-0.1.0', folder));

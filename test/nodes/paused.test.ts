@@ -35,7 +35,7 @@ test('a handler can be paused, resumed and, after it stopped, started at any nod
   await act(0, 'start');
   await nodes[1]?.put('/home/4.txt', 'x');
   await receiver.received(4);
-  // The delivering node is the first to know that the handler has stopped.
+  // The delivering node is the first to know that the handler has stopped again. The test starts the handler at this node immediately.
   const stopped = (index: number) =>
     until('the handler stops again', async () => (await state(index)).reason === '1 delivery failed in a row');
   const owner = await Promise.race([0, 1].map((index) => stopped(index).then(() => index)));

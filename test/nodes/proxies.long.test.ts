@@ -23,7 +23,7 @@ function exampleFor(name: string, nodes: readonly NodeProcess[]): string {
   return text;
 }
 
-/** Starts the nginx of the example without TLS. @returns its URL */
+/** Starts the nginx of the example in front of nodes, without TLS. @returns its URL */
 async function startNodesNginx(t: Ending, nodes: readonly NodeProcess[]): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();
@@ -40,12 +40,12 @@ async function startNodesNginx(t: Ending, nodes: readonly NodeProcess[]): Promis
   return reached(`http://127.0.0.1:${port}`);
 }
 
-/** Starts the HAProxy of the example. @returns its URL */
+/** Starts the HAProxy of the example in front of nodes. @returns its URL */
 async function startNodesHaproxy(t: Ending, nodes: readonly NodeProcess[]): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();
   const file = join(folder, 'haproxy.cfg');
-  // The example needs more descriptors than a test may have.
+  // The number of connections in the example needs more descriptors than a test may have.
   const text = exampleFor('haproxy.cfg', nodes).replace('maxconn 20000', 'maxconn 500');
   writeFileSync(file, text.replace('bind :8080', `bind 127.0.0.1:${port}`).replace(' port 9100', ''));
   run(t, 'haproxy', ['-f', file]);
@@ -71,7 +71,7 @@ async function reached(url: string): Promise<string> {
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** Counts events in the journals of all nodes. @returns the number for each result of `aboutOf` */
+/** Counts the events with an ID in the journals of all nodes. @returns the number for each result of `aboutOf` */
 function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) => string): Map<string, number> {
   const counts = new Map<string, number>();
   for (const node of ['n0', 'n1', 'n2']) {
@@ -86,7 +86,7 @@ function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) 
   return counts;
 }
 
-/** Sends requests that a proxy may repeat, and requests that it must not repeat. */
+/** Continuously sends requests that a proxy may repeat, and requests that it must not repeat. */
 function load(client: Client, headers: Record<string, string>) {
   const uploads = new Map<string, number>();
   const triggers = new Map<string, number>();
@@ -100,7 +100,7 @@ function load(client: Client, headers: Record<string, string>) {
     }
   };
   const running = Promise.all([
-    // A listing ends with its node if its beginning was already sent.
+    // A listing whose beginning was already sent ends with its node.
     lane(async () => {
       const reply = await client.get('/home/', { user: null, headers }).catch(() => undefined);
       if (reply) reads.push(reply.status);

@@ -8,7 +8,7 @@ import { type ProgramEnd, runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** The first program of a separate Linux kernel. It mounts an NFS server twice, and runs a test file. */
+/** The first program of a separate Linux kernel. It starts an NFS server, mounts it twice, and runs a test file, whose result it stores. */
 const script = (folder: string, options: string, testFile: string) => `#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 cd /
@@ -34,7 +34,8 @@ halt -f
 `;
 
 /**
- * Runs a test file on NFS, in User Mode Linux, because most machines forbid NFS mounts. SVC_SHARED_FOLDERS has two mounts of one export.
+ * Runs a test file on NFS, in User Mode Linux (a Linux kernel as a process), because most machines and containers forbid NFS mounts. The
+ * environment there has SVC_SHARED_FOLDERS: two mounts of one export by two clients.
  *
  * @param options mount options, separated by commas
  */

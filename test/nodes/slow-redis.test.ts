@@ -18,7 +18,7 @@ test('while Redis does not answer, a console says so in time, and shows the data
   const other = await console.session();
   await redis.command('CLIENT PAUSE 6000 ALL');
   const paused = performance.now();
-  // The session ends while the live events wait for Redis.
+  // The live events begin with a question to Redis about the end of the journal. Their session ends while they wait for the answer.
   const tail = EventReader.open(`${url}/api/events/live`, other);
   for (const path of ['/api/me', '/api/logout'])
     assert.ok((await console.send(path === '/api/me' ? 'GET' : 'POST', path, { headers: other })).status < 300);
@@ -27,7 +27,7 @@ test('while Redis does not answer, a console says so in time, and shows the data
   const ofAll = ['sessions', 'bans', 'locks', 'uploads', 'events', 'deliveries'];
   const [own, shared] = await Promise.all([ofNode, ofAll].map((names) => Promise.all(names.map((name) => status(`/api/${name}`)))));
   const { services, incomplete } = await overview();
-  // The first commands wait two seconds. Later ones fail at once, until Redis answers again.
+  // The first commands to Redis wait two seconds. After that, commands fail at once, until Redis answers again.
   assert.ok(performance.now() - paused < 5000, 'Redis is still paused');
   assert.deepEqual(own, [200, 200, 200, 200]);
   assert.deepEqual(shared, [503, 503, 503, 503, 503, 503]);

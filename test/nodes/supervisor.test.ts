@@ -21,7 +21,7 @@ const { hostileMessages } = createRequire(import.meta.url)(
 /** A message between supervisor and node. */
 type Message = ['ask', id: number, name: string, value: unknown] | ['done' | 'failed', id: number, value: unknown];
 
-/** A fake process that answers calls. @param starts whether it reports a start, or ends at once */
+/** A fake process that answers calls. @param starts whether it reports a start; otherwise it ends at once */
 class FakeProcess extends EventEmitter {
   readonly pid = 1;
   connected = true;
@@ -111,7 +111,7 @@ const figures = (value: number) => [
   { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value, labels: {} }] },
 ];
 
-/** Lets a process request the figures of all processes. @returns the sum of their logins */
+/** Lets a process request the figures of all processes. @returns the sum of the logins in the reply */
 async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number> {
   const before = process.replies.length;
   process.tell(['ask', 7, 'figures', undefined]);
@@ -122,7 +122,7 @@ async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number>
   return told(process);
 }
 
-/** Returns the sum of the logins in the last figures of a process. */
+/** Returns the sum of the logins in the last figures that a process got. */
 function told({ replies }: FakeProcess): number {
   const [, , all] = replies.at(-1) as Message as ['done', number, ReturnType<typeof figures>[]];
   const logins = all.flat().filter(({ name }) => name === 'svc_ssh_logins_total');
@@ -212,7 +212,7 @@ test('hostile messages of a node change nothing and are logged once; a node cann
   assert.equal(lines.length, 1, lines.join(''));
   assert.match(lines[0] ?? '', /"a malformed or unexpected message of a node is ignored","node":1,/);
   assert.ok((lines[0] ?? '').length < 300);
-  // This reply does not fit the question.
+  // The reply does not fit the question: the previous figures stay.
   await ask(3);
   reply(hostile, figures(1));
   reply(honest, [{ ...figures(9)[0], aggregator: 'constructor' }]);

@@ -18,7 +18,7 @@ test('requests that wait for a node that dies are answered by another node', asy
   for (let round = 0; round < 3; round++) {
     await svc.ready(2);
     const [victim = 0] = svc.nodes();
-    // Connections to the stopped node wait.
+    // While the node is stopped, it accepts no connections, and those assigned to it wait.
     process.kill(victim, 'SIGSTOP');
     const replies = Promise.all(Array.from({ length: 6 }, () => svc.get('/home/a', within(session))));
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -31,7 +31,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
   const requests = /^svc_http_requests_total\{.*status="200".*\} (\d+)$/;
   const sentBytes = /^svc_http_sent_bytes_total\{service="web"\} (\d+)$/;
   const session = await svc.login();
-  /** Numbers of requests with 200 (the login is the first), and of uploads. */
+  /** Numbers of requests that got 200 (the login is the first), and of uploads. */
   let [reads, uploads] = [1, 0];
 
   await t.test('figures of all nodes add up', async () => {
@@ -40,7 +40,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
     assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'the session of both nodes is counted once');
     assert.equal(await metric(/^svc_events_total\{id="20137"\} (\d+)$/), 1);
     assert.equal(await metric(/^svc_events_total\{id="20181"\} (\d+)$/), 2, 'each node has emitted one event');
-    // No node runs a handler that is moving.
+    // The test waits, because while a handler moves from node to node, no node runs it.
     let shown = '';
     await until('handlers have their node', async () => {
       shown = (await monitor.get('/metrics', { user: null })).text;

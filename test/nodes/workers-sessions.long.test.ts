@@ -83,7 +83,7 @@ test('the failures that three nodes count', async (t) => {
   const svc = await startSupervised(t, 3, {
     server: { security_policy: policy },
     service: { client_forwarded_header: 'X-Forwarded-For' },
-    // Wrong passwords also count for the name, so most tests use their own.
+    // Wrong passwords also count for the name, over all addresses. So most tests use a name of their own.
     accounts: { bob: { password }, carol: { password } },
   });
   const statusOf = async (address: string, user: string) => (await svc.get('/home/', from(address, user))).status;

@@ -25,7 +25,7 @@ async function sftpPort(svc: TestSupervised): Promise<number> {
   return Number(port);
 }
 
-/** Opens a file in a session at each of two nodes. @returns the sessions by the node's process ID */
+/** Starts a session at each of two nodes, and opens a file in each session. @returns the sessions by the process ID of the node */
 async function sessionsOfTwo(t: Parameters<typeof loginSftp>[0], svc: TestSupervised, port: number) {
   const found = new Map<number, Awaited<ReturnType<typeof loginSftp>> & { handle: Buffer; name: string }>();
   for (let number = 0; found.size < 2; number++) {
@@ -106,7 +106,7 @@ test('nodes without root can use host keys that only root may read, even if they
   await check('c');
 });
 
-/** Connects silently. @returns the connection; undefined if the server ended it */
+/** Connects and sends nothing. @returns the connection after the identification of the server; undefined if the server ended it */
 async function stranger(t: TestContext, port: number): Promise<Socket | undefined> {
   const socket = connect(port, '127.0.0.1');
   t.after(() => socket.destroy());
@@ -138,7 +138,7 @@ test('two nodes share the limits of SSH connections, list and end their sessions
   for (const socket of letIn) socket.destroy();
 
   const logins: SftpLogin[] = [];
-  // A node frees a slot when it notices the end of the connection.
+  // A node frees the slots of ended connections when it notices their end.
   const logIn = () =>
     loginSftp(t, port).then(
       (login) => logins.push(login),

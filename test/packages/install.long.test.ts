@@ -94,7 +94,7 @@ function installed(copy: MachineCopy): void {
   succeeds(copy, 'logrotate --debug /etc/logrotate.d/svc');
 }
 
-/** Asserts that the page and the package declare the libraries of the binary. */
+/** Asserts that the installation page and the package declare the libraries that the binary needs. */
 function libraries(ldd: string): void {
   const [needed = '', versions = ''] = ldd.split('Version information:');
   const names = needed
@@ -119,7 +119,7 @@ interface Component {
   components?: Component[];
 }
 
-/** Asserts that the SBOM contains Node.js, its components, and every licensed package. */
+/** Asserts that the SBOM contains Node.js, its components, and every package that the licences name. */
 function sbom({ components }: { components: Component[] }, version: string, licences: string): void {
   const [node, ...packages] = components;
   assert.deepEqual([node?.name, `(Node.js ${node?.version})`], ['Node.js', /\(.*\)/.exec(version)?.[0]]);
@@ -161,7 +161,7 @@ function unit(copy: MachineCopy): void {
   assert.ok(exposure > 0 && exposure <= 2, stdout);
 }
 
-/** Runs the last stage of the Dockerfile like a container. */
+/** Runs the last stage of the Dockerfile like a container: with its files, environment, account and commands, and a read-only root. */
 async function image(copy: MachineCopy | undefined, folder: string, built: string): Promise<void> {
   if (!copy) return;
   const text = readFileSync(join(operations, 'Dockerfile'), 'utf8').replace(/\\\n\s*/g, ' ');

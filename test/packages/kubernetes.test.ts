@@ -29,7 +29,7 @@ function manifest(kind: string, name = 'svc'): Manifest {
 }
 
 test('the manifests conform to the schemas of Kubernetes and have no unknown members', () => {
-  // The schemas accept unknown members; the compiler does not.
+  // The schemas accept unknown members, so the compiler checks the members.
   const lines = manifests.map(({ apiVersion, kind }, index) => {
     const module = apiVersion.includes('/') ? apiVersion : `${apiVersion}`;
     return `import { type I${kind} as T${index}, ${kind} as C${index} } from 'kubernetes-models/${module}/${kind}';`;

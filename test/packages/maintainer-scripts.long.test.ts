@@ -6,7 +6,7 @@ import { type MachineCopy, machineCopy } from '../support/machine-copy.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns a machine with the unpacked package. `/mnt` contains its scripts and the files of `fill`. */
+/** Returns a machine with the package's unpacked files. `/mnt` contains the package's scripts and the files that `fill` makes. */
 function unpacked(t: TestContext, fill: (folder: string) => void = () => {}): MachineCopy | undefined {
   for (const program of ['unshare', 'adduser']) if (!hasProgram(t, program)) return undefined;
   const folder = temporaryFolder(t);

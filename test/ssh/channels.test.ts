@@ -34,7 +34,7 @@ test('thousands of channels and requests on them are answered within the limits,
   }
   await answers.settled();
   assert.deepEqual([answers.granted, answers.denied], [0, 900]);
-  // A channel can have one subsystem, command or shell (RFC 4254 §6.5).
+  // A channel can have one subsystem, command or shell (RFC 4254 §6.5); further requests for one are refused.
   for (let count = 0; count < 300; count++) {
     protocol.subsystem(first, 'sftp', true);
     protocol.exec(first, 'ls', true);

@@ -19,7 +19,7 @@ const { read, write, create } = openFlags;
 
 const opened = async (opening: Promise<Buffer>): Promise<number> => opening.then(() => 0).catch((error) => error.status);
 
-/** For each operation of `svc explain`, sends the request and returns its status. */
+/** For each operation name of `svc explain`, sends the corresponding request and returns its status. */
 const asked: Record<string, (client: RawSftp) => Promise<number>> = {
   'OPEN-READ': (client) => opened(client.open('/file', read)),
   'OPEN-WRITE': (client) => opened(client.open('/new', write | create)),
@@ -76,7 +76,10 @@ test('svc explain knows fixed folders, reserved names and paths that lead upward
   assert.equal(decide(config, { user: 'alice', method: 'open-read', path: '/../etc/a b' }).real_path, '/home/etc/a b');
 });
 
-/** Presents credentials one by one. @returns whether the login succeeded, and the methods that were offered each time */
+/**
+ * Presents credentials to a service one by one. @returns whether the login succeeded, and the methods that were offered before each
+ * credential and after the last one
+ */
 async function present(t: TestContext, port: number, username: string, kinds: readonly CredentialKind[], key: Buffer) {
   const attempts = [
     { type: 'none', username },

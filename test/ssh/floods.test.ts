@@ -64,7 +64,7 @@ test('the number of replies that wait for the end of a key exchange is limited',
   const server = await startSsh(t, { rekey_bytes: 1_048_576 });
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const protocol = protocolOf(client);
-  // From now on the client ignores the server, even the begin of a key exchange.
+  // From now on the client ignores all packets of the server, including the one that begins a key exchange.
   protocol._decipher._onPayload = () => {};
   let isClosed = false;
   client?.on('close', () => (isClosed = true));

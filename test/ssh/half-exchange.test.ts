@@ -8,7 +8,7 @@ import { startSsh, tryLogins } from '../support/ssh.ts';
 
 const alice = { type: 'password', username: 'alice', password: testPassword };
 
-/** A connection that sends only the first `maxBytes`, and records them. */
+/** A connection that sends only the first `maxBytes`, and a record of what it sent. */
 function shortSocket(port: number, maxBytes: number) {
   const socket = connect(port, '127.0.0.1');
   const write = socket.write.bind(socket) as (data: Buffer) => boolean;
@@ -33,7 +33,7 @@ test('a client that stops at any point of the first key exchange or login is dis
     }),
   );
   const ended = async () => (await server.events()).filter(({ id }) => id === '30015').map(({ data }) => data.details);
-  // The identification has no events.
+  // Clients that stop during the identification have no events.
   await until('the ends of the clients are reported', async () => (await ended()).length >= stops.length - 1);
   assert.deepEqual(new Set(await ended()), new Set(['The client did not log in within the time limit.']));
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client, 'others are served');

@@ -41,7 +41,7 @@ test('CLOSE of a handle waits for a copy from or to its file, because the descri
     const source = await client.open('source', read);
     const target = await client.open(`target-${closesTarget}`, write | create);
     const copied = copyData(client, source, target, 0);
-    // The first part was requested before this STAT.
+    // When this STAT is answered, the copy has begun, because its first part was requested before the STAT.
     await client.stat('other');
     const closed = client.close(closesTarget ? target : source);
     // New files get the descriptor numbers of closed ones.
@@ -129,7 +129,7 @@ test('a second command on a channel is refused, and is not an internal error', a
   });
   protocolOf(client).session(0, 2 ** 20, 2 ** 15);
   const { sender } = await opened;
-  // The second command must arrive before the reply to the first.
+  // All commands are sent in one turn, so that the second command arrives before the reply to the first.
   for (let count = 0; count < 3; count++) protocolOf(client).exec(sender, 'ls', false);
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);
   assert.deepEqual(

@@ -49,7 +49,7 @@ async function put(sftp: RawSftp, path: string, content: string): Promise<{ code
   return (await sftp.ask(packetTypes.close, (fields) => fields.bytes(handle))) as { code: number; message?: string };
 }
 
-/** For each request of `sftpDoors`: creates a file in `d`. @returns the status */
+/** For each request of `sftpDoors`: creates a file in `d` with the given content. @returns the status */
 const doors: Record<string, (opened: TestSession, name: string, content: string) => Promise<number>> = {
   OPEN: async ({ client }, name, content) => (await put(client, `d/${name}`, content)).code,
   RENAME: ({ client, home }, name, content) => {
@@ -227,7 +227,7 @@ test('renaming a held upload onto a taken name follows the rules for files', asy
   const [item] = await environment.held.list();
   await environment.held.release(String(item?.id), { administrator: 'olga' });
   assert.equal(readFileSync(join(home, 'd/x'), 'utf8'), 'odd');
-  // The release needs a free name.
+  // The release needs a free name, like the RENAME before it.
   assert.equal((await put(client, 'd/y.part', 'odd')).code, ok);
   assert.equal(await client.rename('d/y.part', 'd/y'), ok);
   writeFileSync(join(home, 'd/y'), 'other');

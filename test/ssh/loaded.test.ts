@@ -9,7 +9,7 @@ interface Coverage {
   result: { url: string; functions: { functionName: string; ranges: { count: number }[] }[] }[];
 }
 
-/** Runs the executable. @returns the evaluated modules; esbuild names their functions by path */
+/** Starts and ends the executable. @returns the modules that were evaluated; esbuild names the function of each module by its path */
 async function modulesOf(t: TestContext, args: string[]): Promise<string[]> {
   const cwd = temporaryFolder(t);
   const coverage = join(cwd, 'coverage');

@@ -8,7 +8,7 @@ import { testPassword } from '../support/secrets.ts';
 import { installedPackage, makeKey, makeOpensshKey, publicKey, type SshTestServer, startSsh, tryLogins } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** The reply to a command after a successful login. */
+/** The reply of the service to a command, which shows that the login succeeded. */
 const takesNoCommands = /offers no commands/;
 const one = (method: string) => [`PreferredAuthentications=${method}`, 'NumberOfPasswordPrompts=1'];
 
@@ -100,7 +100,7 @@ test('if required_credentials is a single kind, only this kind is offered, and t
     (await from.openssh('ssh', ['alice@127.0.0.1', 'ls'], { options: one(method) })).output;
   assert.match(await output(server, 'publickey'), takesNoCommands);
   assert.match(await output(server, 'password'), /Permission denied \(publickey\)/);
-  // Groups require different kinds, so the account decides.
+  // If groups require different kinds, all kinds are offered, and the account decides.
   const mixed = await startSsh(t, {}, { groups, account: { group: 'KEYS' } });
   assert.match(await output(mixed, 'password'), /Permission denied \(publickey,password,keyboard-interactive\)/);
   assert.match(String(dataOf(await mixed.events(), 20142)[0]?.details), /requires ssh-key/);
@@ -111,7 +111,7 @@ test('a client with 50 keys has six attempts, which count once for a ban', async
   const server = await startSsh(t, {}, { server: { security_policy: { ban_after_failures: 2 } } });
   const keys = Array.from({ length: 50 }, (_, index) => makeKey(server.clientFolder, `key${index}`));
   const options = [...keys.map((key) => `IdentityFile=${key}`), `IdentityFile=${server.key}`, ...one('publickey')];
-  // OpenSSH offers alice's own key first. For bob, all keys are wrong.
+  // `openssh` names alice's own key before the others, so OpenSSH offers it first. For bob, all of the keys are wrong.
   const { output } = await server.openssh('ssh', ['bob@127.0.0.1', 'ls'], { options });
   assert.match(output, /Received disconnect|Connection closed|Too many/);
   const ended = dataOf(await server.events(), 30015)[0];

@@ -22,7 +22,9 @@ function hasRegressScripts(t: TestContext): boolean {
 /**
  * Starts a server for the scripts that test OpenSSH's `sftp` and `scp`.
  *
- * @param permissions of an account for each list of options (such as `-R`) with which scripts start `sftp-server`
+ * @param data content of the file that they copy
+ * @param permissions for each list of options (such as `-R`) with which scripts start `sftp-server`: the permissions of the account that
+ *   stands for such a server
  * @returns a function that runs a script and returns the failures
  */
 async function startRegress(
@@ -41,7 +43,7 @@ async function startRegress(
   mkdirSync(join(server.home, obj), { recursive: true });
   symlinkSync(join(server.home, obj), obj);
   for (const name of ['ssh-ed25519', 'ssh-ed25519.pub']) copyFileSync(join(keys, name), join(obj, name));
-  // The scripts copy files that match `/bin/l*` on either side.
+  // The scripts copy files that match `/bin/l*` on either side, and also compare files in their working directory.
   const bin = join(server.home, 'bin');
   mkdirSync(bin);
   for (const name of ['ln', 'ls']) copyFileSync(join('/bin', name), join(bin, name));
@@ -56,7 +58,7 @@ async function startRegress(
     TEST_SHELL: 'sh',
     TEST_SSH_PORT: String(server.sshPort),
     TEST_SSH_SSH: program('ssh', 'case "$*" in *"-Q key-plain") echo ssh-ed25519;; *) exec ssh "$@";; esac'),
-    // The scripts end this program in place of the server.
+    // The server is already running. This program only stands for the process that the scripts end.
     TEST_SSH_SSHD: program(
       'sshd',
       'case "$*" in *" -E"*) ;; *) exit 0;; esac',
@@ -73,7 +75,7 @@ async function startRegress(
   return async (script) => {
     const failures = join(obj, 'failed-regress.log');
     rmSync(failures, { force: true });
-    // The older protocol of scp does not use the server.
+    // The scp tests run as copies without the mode for the older protocol, because this mode does not use the server.
     for (const name of [script, 'scp-ssh-wrapper.sh'])
       writeFileSync(join(folder, name), regressScript(name).replace('for mode in scp sftp', 'for mode in sftp'));
     const args = [join(installed, 'test-exec.sh'), obj, join(folder, script)];
@@ -85,7 +87,7 @@ async function startRegress(
   };
 }
 
-// The omitted scripts test options of OpenSSH (sftp-chroot) or of ssh.com (ssh-com-sftp).
+// The omitted scripts test features of other servers: options of OpenSSH (sftp-chroot), or of ssh.com (ssh-com-sftp).
 test('the tests of OpenSSH for sftp find only that symbolic and hard links are not supported', async (t) => {
   if (!hasRegressScripts(t)) return;
   const run = await startRegress(t, randomBytes(4_000));
@@ -100,7 +102,7 @@ test('the tests of OpenSSH for sftp and scp pass with a file that needs many req
   for (const script of ['sftp.sh', 'sftp-glob.sh', 'scp.sh', 'scp3.sh', 'scp-uri.sh']) assert.deepEqual(await run(script), [], script);
 });
 
-/** For each permission: OpenSSH's names of the requests that need it. */
+/** For each permission: the requests that need it, in the names of OpenSSH. */
 const rights: Record<string, string[]> = {
   'allow-read': ['open', 'read'],
   'allow-write': ['open', 'write'],
@@ -125,7 +127,7 @@ test('the tests of OpenSSH for permissions pass, except those for links and for 
       allow(`-p${only}`, (_right, requests) => requests.every((request) => only.split(',').includes(request)));
   }
   const run = await startRegress(t, randomBytes(4_000), permissions);
-  // Accounts that see a file may use lstat and statvfs. The permission to list covers opendir and readdir.
+  // Links are not supported. Accounts that see a file may use lstat and statvfs. The permission to list covers opendir and readdir.
   const ofNoRight = /symlink|hardlink|lstat|statvfs|^no whitelist (opendir|readdir) succeeded$/;
   const complaints = await run('sftp-perm.sh');
   assert.ok(complaints.includes('plain symlink failed'), 'the script ran');

@@ -6,7 +6,7 @@ import { hasPackage } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
 import { installedPackage, makeKey, startSsh } from '../support/ssh.ts';
 
-/** Makes several login attempts on one connection. paramiko requests `ssh-userauth` before each. */
+/** Lets paramiko make several login attempts on one connection. paramiko requests the service `ssh-userauth` before each attempt. */
 const script = `
 import os, paramiko
 transport = paramiko.Transport(('127.0.0.1', int(os.environ['PORT'])))
@@ -31,7 +31,7 @@ transport.close()
 
 type Config = Parameters<typeof startSsh>[2];
 
-/** Runs `script`. @param ways attempts as type and value; `KEY` is the key of alice, `STRANGER` another one */
+/** Runs `script`. @param ways the attempts, as type and value; `KEY` stands for the key of alice, and `STRANGER` for another key */
 async function paramiko(t: TestContext, ways: readonly string[], config: Config = {}) {
   const server = await startSsh(t, {}, config);
   const stranger = makeKey(server.clientFolder, 'stranger');
@@ -84,7 +84,7 @@ test('a client that asks for the service again and again, and tries no credentia
   let accepted = 0;
   client.on('error', () => {});
   const closed = new Promise((resolve) => client.on('close', resolve));
-  // The server has accepted a request for the service. No credential is ever tried.
+  // Called each time the server accepts the request for the service. No credential is ever tried.
   const authHandler = () => {
     if (++accepted < 500) protocolOf(client).service('ssh-userauth');
     else client.end();

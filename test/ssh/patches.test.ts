@@ -9,7 +9,7 @@ const root = process.env.SVC_ROOT ?? process.cwd();
 
 const others = "require('cosmiconfig'); require('@redis/client'); require('prom-client'); import('unixcrypt');";
 
-/** Bundles a copy of ssh2 with the patches. @param change changes the copy */
+/** Bundles a copy of ssh2 with the patches. @param change changes the copy first */
 async function bundleCopy(folder: string, change: (library: string) => void) {
   const library = join(folder, 'node_modules/ssh2');
   rmSync(library, { recursive: true, force: true });

@@ -34,7 +34,7 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** Returns a header of version 2, by default for 192.0.2.7:12345. */
+/** Returns a header of version 2 for a client at 192.0.2.7:12345, or with the given fields. */
 function header({ command = 0x21, family = 0x11, length = 12, addresses = [192, 0, 2, 7, 127, 0, 0, 1, 0x30, 0x39, 0, 22] } = {}): Buffer {
   const fixed = Buffer.from('\r\n\r\n\0\r\nQUIT\n\0\0\0\0', 'latin1');
   fixed.writeUInt8(command, 12);
@@ -43,7 +43,7 @@ function header({ command = 0x21, family = 0x11, length = 12, addresses = [192, 
   return Buffer.concat([fixed, Buffer.from(addresses)]);
 }
 
-/** Logs in on a connection with these first bytes. @returns the session's address; undefined without a session */
+/** Logs in on a connection that begins with the given bytes. @returns the address of the session; undefined without one */
 async function addressAfter(
   t: TestContext,
   server: SshTestServer,

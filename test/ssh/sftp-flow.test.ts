@@ -25,7 +25,7 @@ test('files that are closed together are renamed together, so that they share sy
   const names = Array.from({ length: 20 }, (_, index) => `f${index}`);
   const { events } = environment;
   const emitDurable = events.emitDurable.bind(events);
-  // If each CLOSE waited for the previous one, the test would never end.
+  // No event gets into the journal before all events are waiting. So if each CLOSE waited for the previous one, the test would never end.
   let waiting = 0;
   let open = () => {};
   const allWait = new Promise<void>((resolve) => (open = resolve));
@@ -43,7 +43,7 @@ test('files that are closed together are renamed together, so that they share sy
 
 test('replies to READs come in the order of the requests', async (t) => {
   const { client, home } = testSession(t);
-  // For such a large file, the thread pool decides which part arrives first.
+  // The file is too large for a synchronous read, so the thread pool decides which part arrives first.
   writeFileSync(join(home, 'f'), Buffer.alloc(8_000_000, 'x'));
   const handle = await client.open('f', read);
   for (let round = 0; round < 2; round++) {

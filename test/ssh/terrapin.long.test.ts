@@ -13,7 +13,7 @@ import {
   type Tampering,
 } from '../support/ssh-man-in-the-middle.ts';
 
-/** Returns the size of an encrypted packet. The length field is not part of the padded data. */
+/** Returns the number of bytes of an encrypted packet. In all of these modes, the length field is not part of the padded data. */
 const packetBytes = ({ blockBytes, tagBytes }: Mode, payloadBytes: number) =>
   4 + Math.ceil((1 + payloadBytes + 4) / blockBytes) * blockBytes + tagBytes;
 
@@ -54,7 +54,7 @@ test('with strict key exchange, an attacker can neither insert a packet, nor del
       ];
       return [
         ...attacks.map((attack) => expectLogins(name, mode, side, attack, false)),
-        // Forwarding alone is not noticed.
+        // An attacker who only forwards is not noticed.
         expectLogins(name, mode, side, {}, true),
       ];
     }),

@@ -66,7 +66,7 @@ test('every offered algorithm works with OpenSSH; unsafe ones are refused', asyn
 test('ssh-audit has no finding, and ssh-keyscan gets the host keys', async (t) => {
   if (!hasProgram(t, 'ssh-audit') || !hasProgram(t, 'ssh-keyscan')) return;
   const server = await startSsh(t);
-  // Older versions of ssh-audit do not know the newest algorithms.
+  // Older versions of ssh-audit warn of the newest algorithms, because they do not know them. The test ignores these warnings.
   const { output } = await runProgram('ssh-audit', ['-n', '-p', String(server.sshPort), '127.0.0.1'], { cwd: server.clientFolder });
   const said = output.split('\n').filter((line) => /\[(warn|fail)\]|^\(rec\)|\(CVE|\(nfo\)/.test(line));
   assert.deepEqual(
@@ -165,7 +165,7 @@ test('the address of a client behind a proxy is that of the PROXY protocol', asy
 test('a service that stops ends idle connections, even if their clients never answer CHANNEL_CLOSE', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
-  // With SFTP, the client of ssh2 never answers CHANNEL_CLOSE.
+  // Once a channel has SFTP, the client of ssh2 never answers CHANNEL_CLOSE.
   await new Promise((resolve) => (client as unknown as { sftp(done: () => void): void }).sftp(() => resolve(undefined)));
   const ended = new Promise((resolve) => client?.on('close', () => resolve(undefined)));
   assert.equal(await server.stop(), true);
@@ -201,7 +201,7 @@ test('a client that sends more than its window ends its connection, and nothing 
   const channel = await new Promise<{ outgoing: { id: number } }>((resolve, reject) =>
     (client as unknown as SubsystemClient).subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened))),
   );
-  // The first SFTP packet never ends.
+  // The first SFTP packet, the version, never ends: the channel is read, but nothing can be processed.
   for (let sent = 0; sent < 8 * 1024 * 1024; sent += 32_000) protocol.channelData(channel.outgoing.id, Buffer.alloc(32_000, 0xff));
   await ended;
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);

@@ -77,7 +77,7 @@ test('a line that a crash tore is cut off, and a line that cannot be read affect
 test('a grant that was not added because the file could not be rewritten is still absent after the next write', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'tokens-and-links.ndjson');
-  // These lines have no effect, but make the next write rewrite the file.
+  // Changes of an unknown grant have no effect, but count as lines, so the next write rewrites the file.
   appendFileSync(path, '{"id":"unknown","expiresMs":1}\n'.repeat(1100), { mode: 0o600 });
   const store = open(folder);
   const [lost, added] = [tokenOf('alice'), tokenOf('alice')];

@@ -20,7 +20,7 @@ after(async () => {
   for (const end of endings) await end();
 });
 
-/** Opens a link to one cluster for all contracts, each with its own keys. */
+/** Opens a link to one cluster for all contracts. Each contract has its own keys, which are spread over the slots. */
 async function open(t: TestContext): Promise<RedisLink | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
   shared ??= startCluster({ after: (end) => endings.push(end) });

@@ -79,7 +79,7 @@ test('a manual failover is followed; Sentinels that are dead, silent, or do not 
   assert.ok(await sessionsOn(t, late).find(id));
   third.resume();
   for (const sentinel of [second, third]) await sentinel.kill();
-  // Nodes ask the Sentinels more often.
+  // Nodes ask the Sentinels at an interval that is shorter than this pause.
   await new Promise((resolve) => setTimeout(resolve, 5500));
   assert.ok(await sessions.find(id), 'a primary that answers is kept although no Sentinel names it');
 });

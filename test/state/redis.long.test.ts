@@ -218,7 +218,7 @@ test('a logout that a killed Redis lost is repeated before any login is accepted
   const id = await sessions.create(loginOf('alice'));
   const session = await sessions.find(id);
   assert.ok(session);
-  // Now a crash of Redis can lose the writes of a second.
+  // From now on Redis syncs its file only once a second, so a crash can lose the last writes.
   await redis.command('CONFIG SET appendfsync everysec');
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const dump = (await redis.command(`DUMP ${`{svc}:logins:web:session:${session.key}`}`)).length;
@@ -228,7 +228,7 @@ test('a logout that a killed Redis lost is repeated before any login is accepted
   await sessions.end(session);
   await redis.kill();
   await redis.restart();
-  // As if the last write had been lost, before any node has reconnected.
+  // As if the last write had been lost: the session is there again before any node has reconnected.
   await redis.command(`ZADD {svc}:logins:web:sessions ${score} ${session.key}`);
   const fields = (before as string[]).map((text) => (text === '' ? '""' : `'${text}'`)).join(' ');
   await redis.command(`HSET {svc}:logins:web:session:${session.key} ${fields}`);

@@ -4,7 +4,11 @@ import { assertAccessible, openBrowser } from './browser.ts';
 import { signIn, startConsole } from './console.ts';
 import { answerHostile, views } from './console-replies.ts';
 
-/** Checks the views and dialogs of a console with hostile names by axe-core. @param width width of the window in CSS pixels */
+/**
+ * Fills the console with hostile names. Opens its views and dialogs, and the answers of its forms, and checks each of them with axe-core.
+ *
+ * @param width width of the window in CSS pixels
+ */
 export async function assertConsoleAccessible(t: TestContext, colorScheme: 'light' | 'dark', width: number): Promise<void> {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { colorScheme, viewport: { width, height: 800 }, expectedErrors: /401/ });
@@ -26,7 +30,7 @@ export async function assertConsoleAccessible(t: TestContext, colorScheme: 'ligh
     await page.locator('main .panel').last().waitFor();
     await page.getByText('Loading').waitFor({ state: 'detached' });
     await look(hash);
-    // An opened part may contain further parts.
+    // An opened part may contain further parts that can be opened.
     const closed = page.locator('main details:not([open]) > summary');
     while ((await closed.count()) > 0) await closed.first().click();
     await look(`${hash}, opened`);

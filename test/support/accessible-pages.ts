@@ -19,7 +19,7 @@ const config = {
 
 export type ColorScheme = 'light' | 'dark';
 
-/** Checks the pages and dialogs of an account with axe-core. @param width of the window, in CSS pixels */
+/** Opens the pages and dialogs of an account, and checks each of them with axe-core. @param width of the window, in CSS pixels */
 export async function assertPagesAccessible(t: TestContext, colorScheme: ColorScheme, width: number): Promise<void> {
   const server = await startServer(t, config);
   mkdirSync(join(server.home, 'A folder'));
@@ -56,7 +56,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('preview');
   await page.keyboard.press('Escape');
   await openMenu(page);
-  // An open menu covers a part of the page.
+  // An open menu always covers a part of the page, so only the menu is checked.
   await assertAccessible(page, 'menu', `'#menu'`);
   await page.getByRole('button', { name: 'Keyboard' }).click();
   await look('help');
@@ -108,7 +108,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('not found');
 }
 
-/** Checks the page that asks before a form without scripts deletes. */
+/** Checks the page that asks before a form without scripts deletes something. */
 export async function assertQuestionAccessible(t: TestContext, colorScheme: ColorScheme): Promise<void> {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), '');
@@ -141,7 +141,7 @@ export async function assertLanguageAccessible(t: TestContext, language: string)
   await look('not found');
 }
 
-/** Checks the pages of refused requests, and of partly failed forms. */
+/** Checks the pages of refused requests, and of forms that failed in part. */
 export async function assertErrorPagesAccessible(t: TestContext, colorScheme: ColorScheme, width: number): Promise<void> {
   const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list', 'allow-delete-file']] } });
   writeFileSync(join(server.home, 'a.txt'), '');
@@ -163,7 +163,7 @@ export async function assertErrorPagesAccessible(t: TestContext, colorScheme: Co
   }
 }
 
-/** Sends a form as without scripts. */
+/** Sends a form as the browser would without scripts. */
 async function submit(page: Page, fields: Record<string, string>) {
   const replied = page.waitForResponse((reply) => reply.request().method() === 'POST');
   await page.evaluate(`((fields) => {

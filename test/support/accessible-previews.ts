@@ -24,7 +24,7 @@ const files: Record<string, string | Buffer> = {
   'm.wav': silence(60),
 };
 
-/** For each file, a selector of its preview. */
+/** For each file, a selector that matches when the file is shown. */
 const shown: readonly { name: string; ready: string }[] = [
   { name: 'a.txt', ready: 'pre' },
   { name: 'b.md', ready: '.markdown table' },
@@ -40,7 +40,9 @@ const shown: readonly { name: string; ready: string }[] = [
   { name: 'l.mp4', ready: '.trouble' },
 ];
 
-/** Checks all previews, the grid, the player, a search page and a drop box with axe-core. */
+/**
+ * Checks all previews, the grid, the player, a search page and a drop box with axe-core.
+ */
 export async function assertPreviewsAccessible(
   t: TestContext,
   { colorScheme, width }: { colorScheme: ColorScheme; width: number },
@@ -69,7 +71,7 @@ export async function assertPreviewsAccessible(
       await dialog.getByText('inside').waitFor();
       await look('a member of an archive');
     }
-    // The frame of a PDF may have the keyboard focus, so Escape may have no effect.
+    // Escape may have no effect here, because the frame of a PDF may have the keyboard focus.
     await dialog.getByRole('button', { name: 'Close' }).click();
     await dialog.waitFor({ state: 'detached' });
   }

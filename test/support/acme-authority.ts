@@ -19,16 +19,16 @@ export interface Lie {
 export interface Behaviour {
   /** False replies by path: `dir`, `account`, `order`, `order/1`, `authorization`, `finalize`, `certificate`. */
   lies: Record<string, Lie | undefined>;
-  /** Creates the certificate (PEM) for a request (PEM); by default, the authority signs it. */
+  /** Creates the certificate for a request. Both are PEM. By default the authority signs the request. */
   issue: (authority: TestAuthority, csr: string) => string;
 }
 
-/** An authority that checks nothing and can send false replies. Pebble (pebble.ts) follows the RFC. */
+/** An authority that checks nothing and can send false replies. For an authority that follows the RFC, use Pebble (pebble.ts). */
 export class TestAuthority {
   readonly folder: string;
   readonly caPath: string;
   readonly behaviour: Behaviour = { lies: {}, issue: (authority, csr) => authority.sign(csr, 'files.example.com') };
-  /** The requested paths, with their payloads. */
+  /** The requested paths, with the payloads that were sent to them. */
   readonly asked: { path: string; payload: string }[] = [];
   #server: Server | undefined;
   #chain = '';
@@ -59,7 +59,7 @@ export class TestAuthority {
     return `${this.base}/dir`;
   }
 
-  /** Signs a request. @param csr request as PEM @param days lifetime from now */
+  /** Signs a request. @param csr request as PEM @param days lifetime, which begins now */
   sign(csr: string, name: string, days = 90): string {
     writeFileSync(join(this.folder, 'request.csr'), csr);
     writeFileSync(join(this.folder, 'request.ext'), `subjectAltName=DNS:${name}`);

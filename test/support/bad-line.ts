@@ -4,29 +4,32 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomFrom } from './random.ts';
 
-/** `cut`: both sides are cut. `end`: the server sees a proper end of the data. `swallow`, `halve`: all or half of the reply is lost. */
+/**
+ * Faults of a connection. `cut`: both sides are cut while the client sends. `end`: the client is cut, but the server sees a proper end of
+ * the client's data. `swallow`: the server's reply is lost. `halve`: the client gets only the beginning of the reply.
+ */
 const kinds = ['cut', 'end', 'swallow', 'halve'] as const;
 
 export type FaultKind = (typeof kinds)[number];
 
 interface Fault {
   kind: FaultKind;
-  /** Number of the client's bytes before the fault. */
+  /** Number of the client's bytes that are passed on before the fault. */
   afterBytes: number;
-  /** Delay of every piece in milliseconds. */
+  /** Delay of every piece in milliseconds, in both directions. */
   delayMs: number;
 }
 
-/** A proxy that makes connections to a server fail. */
+/** A proxy to a server. It makes connections fail. */
 export interface BadLine {
   url: string;
   happened: FaultKind[];
 }
 
 /**
- * Starts a proxy to a server. The first `faults` connections fail in ways that the seed determines.
+ * Starts a proxy to a server. The first `faults` connections fail, in a way that the seed determines; later connections work.
  *
- * @param maxBytes maximum number of the client's bytes before a connection fails
+ * @param maxBytes maximum number of the client's bytes that are passed on before a connection fails
  */
 export async function startBadLine(
   t: TestContext,
@@ -92,7 +95,10 @@ function carry(client: Socket, server: Socket, fault: Fault | undefined, onFault
   void pass(server, client, delayMs, down);
 }
 
-/** Passes on data and its end. `look` returns the part to pass on, or undefined if it has ended the connection. */
+/**
+ * Passes on the data of a connection, and then its end. For each piece, `look` returns the part to pass on, or undefined if `look` itself
+ * has ended the connection.
+ */
 async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buffer) => Buffer | undefined): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) {

@@ -8,7 +8,7 @@ const leaseMs = 50_000;
 
 type Step = { attempt: LoginAttempt; does: 'begin' | 'failed' | 'succeeded' | 'unknown' } | { waitMs: number };
 
-/** Generates the steps of several guessers. @param passwords number of different passwords */
+/** Generates the steps of several guessers. @param passwords number of different passwords that they try; with few, a password often recurs */
 function stepsOf(sources: readonly string[], passwords: number): fc.Arbitrary<Step> {
   const attempts = fc
     .record({ source: fc.constantFrom(...sources), username: fc.constantFrom('alice', 'ALICE', 'bob'), password: fc.nat(passwords - 1) })
@@ -21,7 +21,7 @@ function stepsOf(sources: readonly string[], passwords: number): fc.Arbitrary<St
   );
 }
 
-/** Decides about login attempts according to docs/spec/authentication.md#brute-force, using only their history. */
+/** Decides about login attempts according to docs/spec/authentication.md#brute-force, using only the history of attempts. */
 class History {
   readonly #policy: SecurityPolicy;
   #failures: { attempt: LoginAttempt; atMs: number; isSpent: boolean }[] = [];
@@ -105,7 +105,7 @@ class History {
  * Asserts that bans decide as the history of attempts requires.
  *
  * @param limit number of failures until a ban
- * @param runs number of histories
+ * @param runs number of histories to try; every run of the test tries the same ones
  */
 async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, runs: number): Promise<void> {
   const policy = { ban_after_failures: limit, ban_seconds: 40, ban_window_seconds: 90 };
@@ -115,7 +115,7 @@ async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, run
       const bans = new MemoryBans(clock, () => policy);
       const model = new History(policy);
       const underWay: { attempt: LoginAttempt; hasSlotUntilMs: number }[] = [];
-      // Failed checks may exceed the limit if they outlast their slot, or if their known credentials get no slot.
+      // Two kinds of failed checks may exceed the limit: those that outlasted their slot, and those of known credentials, which get no slot.
       let isBounded = true;
       for (const step of history) {
         const nowMs = clock.nowMs();

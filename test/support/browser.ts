@@ -27,14 +27,17 @@ export interface BrowserOptions
   expectedErrors?: RegExp;
 }
 
-/** A page for one test. Console errors, uncaught errors and violations of the content security policy make the test fail. */
+/**
+ * A page for one test. Console errors, uncaught errors, and violations of the page's content security policy make the test fail
+ * at its end.
+ */
 export interface TestPage extends Page {
   problems: string[];
 }
 
 type Run = (t: TestContext) => Promise<void> | void;
 
-/** Declares a test with Chromium. */
+/** Declares a test with Chromium. Without Chromium it is skipped with a printed reason. */
 export function browserTest(name: string, ...rest: [run: Run] | [options: TestOptions, run: Run]): void {
   const [run, options] = rest.length === 1 ? rest : [rest[1], rest[0]];
   void test(name, options, async (t) => {
@@ -63,7 +66,7 @@ export async function openFolder(
 
 /** Opens a page of a browser, with its own cookies. */
 export async function openPage(t: TestContext, browser: Browser, { expectedErrors, ...rest }: BrowserOptions): Promise<TestPage> {
-  // Without animations, a page has its final appearance at once.
+  // Without animations, a page has its final look at once.
   const usual = { viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
   const context = await browser.newContext({ ...usual, ...rest });
   const page = await context.newPage();
@@ -86,7 +89,7 @@ export async function openPage(t: TestContext, browser: Browser, { expectedError
   return Object.assign(page, { problems });
 }
 
-/** Opens a page of alice. A request creates the session, because the login form would need another page load. */
+/** Opens a page of alice. The session is created by a request, because the login form would need another page load. */
 export async function login(page: Page, url: string, target = '/home/'): Promise<void> {
   const body = new URLSearchParams({ username: 'alice', password: testPassword }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -103,7 +106,7 @@ export async function loginByForm(page: Page, url: string, target = '/home/'): P
   await page.locator('input[name=password]').fill(testPassword);
   await page.locator('form[action$=login] button').click();
   await page.locator('#members').waitFor();
-  // The page's script starts when the page is complete.
+  // The page's script starts when the page is complete. Earlier actions of a test would have no effect.
   await page.waitForLoadState('load');
 }
 
@@ -113,7 +116,7 @@ export async function openMenu(page: Page): Promise<void> {
   await page.locator('#menu').waitFor();
 }
 
-/** Drags real files and folders into the page. */
+/** Drags real files and folders into the page, as the browser receives them from the desktop. */
 export async function drop(page: Page, paths: string[]): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const data = { items: [], files: paths, dragOperationsMask: 1 };
@@ -129,11 +132,15 @@ interface AxeViolation {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/** Checks the page with axe-core by WCAG 2.2 AA and best practices. @param within JavaScript expression for the part to check */
+/**
+ * Checks the page with axe-core by the rules of WCAG 2.2 AA and its best practices. There must be no violation.
+ *
+ * @param within JavaScript expression for the part of the page to check
+ */
 export async function assertAccessible(page: Page, what: string, within = 'document'): Promise<void> {
-  // Evaluation by the debugger ignores the page's policy.
+  // The pages' policy refuses foreign scripts, but does not apply to evaluation by the debugger.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axeSource);
-  // Nearly every element passes, so passed checks are not transferred.
+  // Passed checks are neither described nor transferred, because nearly every element passes.
   const violations = await page.evaluate<AxeViolation[]>(`axe.run(${within}, {
     runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
     resultTypes: ['violations'],

@@ -5,7 +5,7 @@ import type { FileChooser, Locator, Page } from 'playwright-core';
 import { testPassword } from './secrets.ts';
 import type { TestServer } from './server.ts';
 
-/** Presses Tab, or Shift and Tab, until an element has the focus. */
+/** Presses Tab, or Shift and Tab, until an element has the focus, like a user without a mouse. */
 async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {
     if ((await wanted.and(page.locator(':focus')).count()) > 0) return;
@@ -14,7 +14,7 @@ async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Ta
   assert.fail(`${key} never reaches ${wanted}`);
 }
 
-/** Logs in when the user name has the focus; earlier input would be lost. */
+/** Logs in. The page first sets the focus to the user name; text that is typed earlier would be lost. */
 export async function signInByKeyboard(page: Page): Promise<void> {
   await page.locator('input[name=username]:focus').waitFor();
   await page.keyboard.type('alice');
@@ -33,7 +33,7 @@ async function press(page: Page, name: string, within: Page | Locator = page): P
  * Does everything without a mouse: login, upload, new folder, rename, move, delete, sort, colours, logout.
  *
  * @param server a server with an empty home folder
- * @param page expects 409 once in the browser's console, because a name is taken
+ * @param page a page of a browser. The browser's console reports 409 once, because a name is taken
  */
 export async function workByKeyboard(page: Page, server: TestServer): Promise<void> {
   mkdirSync(join(server.home, 'Folder'));
@@ -79,7 +79,7 @@ export async function workByKeyboard(page: Page, server: TestServer): Promise<vo
   await page.getByText(/^Deleted \S/).waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'Made']);
 
-  // In Firefox, Tab after the last row leaves the page for good.
+  // The focus is on the next row. In Firefox, Tab after the last row leaves the page and does not return to it.
   await tabTo(page, page.getByRole('link', { name: 'Size' }), 'Shift+Tab');
   await page.keyboard.press('Enter');
   await page.waitForURL('**/?sort=size*');

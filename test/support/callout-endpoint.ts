@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 
-/** A received credentials request. */
+/** A credentials request as it was received. */
 export interface Asked {
   headers: IncomingMessage['headers'];
   body: string;
@@ -10,7 +10,7 @@ export interface Asked {
 
 type Answer = (response: ServerResponse, asked: Asked) => void;
 
-/** Starts an authentication endpoint. It answers the test request at the start with 401. */
+/** Starts an authentication endpoint on its own port. It answers the test request at the start with 401. */
 export async function calloutEndpoint(t: TestContext, answer: Answer) {
   const asked: Asked[] = [];
   let sockets = 0;

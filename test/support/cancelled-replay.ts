@@ -9,11 +9,14 @@ import { startReceiver, until } from './receiver.ts';
 import { testBasic } from './secrets.ts';
 import type { TestServer } from './server.ts';
 
-/** Number of answered requests before the cancellation, and of concurrent requests. */
+/** Number of answered requests after which the replay is cancelled, and number of concurrent requests. */
 const answered = 100;
 const atOnce = 4;
 
-/** Cancels a running replay. Asserts that no further request begins, that deliveries are recorded, and that the service continues. */
+/**
+ * Starts a replay in a console and cancels it after some events. Asserts that no further request begins, that deliveries are recorded, and
+ * that the service continues.
+ */
 export async function cancelWhileSending(t: TestContext, events: number): Promise<void> {
   const receiver = await startReceiver(t, { script: Array.from({ length: answered }, () => ({})), otherwise: { isHeld: true } });
   const event_handlers = { crm: { type: 'http', target: '20011', url: receiver.url, concurrency: atOnce } };

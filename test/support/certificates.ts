@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Ending, temporaryFolder } from './temp.ts';
 
-/** Options of `openssl req` for a small new key. */
+/** Options of `openssl req` for a new key that is small and fast to create. */
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 /** Runs openssl in a folder. */
@@ -14,6 +14,7 @@ export function openssl(folder: string, ...args: string[]): void {
 /**
  * Creates a key and a self-signed certificate.
  *
+ * @param files names of the files in the folder
  * @param subject for example `/CN=localhost`
  * @param names for example `DNS:localhost`
  */

@@ -9,7 +9,7 @@ import { learnSecret } from './secrets.ts';
 /** The executable that the build creates. */
 export const executable = join(process.env.SVC_ROOT ?? process.cwd(), 'dist/svc.mjs');
 
-/** The command that runs `svc`: the executable with this Node.js, or a binary. */
+/** The command that runs `svc`: this Node.js with the executable, or the binary of SVC_TEST_BINARY (`scripts/test.mjs --binary`). */
 export const program: readonly [string, ...string[]] = process.env.SVC_TEST_BINARY
   ? [process.env.SVC_TEST_BINARY]
   : [process.execPath, executable];
@@ -44,7 +44,7 @@ interface Options {
   under?: readonly string[];
 }
 
-/** Starts `svc` with arguments, until the end of the test. */
+/** Starts `svc` with arguments. The process is ended at the end of the test. */
 export function start(t: TestContext, args: string[], options: Options): Running {
   const [first = '', ...rest] = [...(options.under ?? []), ...program, ...args];
   const child = spawn(first, rest, {
@@ -87,7 +87,10 @@ export function start(t: TestContext, args: string[], options: Options): Running
   return { child, cwd: options.cwd, line, ended, stdout: () => stdout, stderr: () => stderr };
 }
 
-/** Runs `svc` to its end. Most runs share a process, which does not use the executable. */
+/**
+ * Runs `svc` to its end. A run gets its own process only if it needs one; all other runs share a process, which does not use the
+ * executable. cli/executable.long.test.ts tests that the executable has every command.
+ */
 export async function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
   if (needsProcess(options)) return start(t, args, options).ended;
   learnArguments(args);
@@ -100,7 +103,7 @@ export async function run(t: TestContext, args: string[], options: Options): Pro
   return ended;
 }
 
-/** Returns whether a run needs its own process. */
+/** Returns whether a run needs its own process: if it reads stdin, if it concerns the process itself, or if the binary is tested. */
 function needsProcess({ env = {}, input, uid, under }: Options): boolean {
   return isBinary || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
 }
@@ -111,7 +114,7 @@ export interface Mock {
   stdout(): string;
 }
 
-/** Starts `svc mock` in a process that all mocks share. Paths of files must be absolute. */
+/** Starts `svc mock` with arguments. All mocks share a process, and run until the test process ends. Paths of files must be absolute. */
 export async function startMock(t: TestContext, args: readonly string[], cwd: string): Promise<Mock> {
   const command = ['mock', ...args, '--port', '0'];
   learnArguments(command);

@@ -5,7 +5,11 @@ import type { TestContext } from 'node:test';
 import { program } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** Creates a project with the files of an example, and with `svc` where npm installs it. @returns its folder */
+/**
+ * Creates a project with the files of an example, and with `svc` at the path where npm installs it.
+ *
+ * @returns its folder
+ */
 export function projectOf(t: TestContext, example: string): string {
   const cwd = temporaryFolder(t);
   cpSync(join(process.env.SVC_ROOT ?? '.', 'examples', example), cwd, { recursive: true });
@@ -20,7 +24,8 @@ export interface ScriptEnd {
 }
 
 /**
- * Runs the `ci.sh` of a project, with only PATH and HOME in its environment.
+ * Runs the `ci.sh` of a project, with no environment variables but PATH and HOME. At the end of the test, all processes in the project's
+ * folder are ended.
  *
  * @param onOutput called with the output so far
  */
@@ -40,7 +45,7 @@ export function runCiScript(
       output += chunk;
       onOutput(output, script);
     });
-  // Processes that the script left behind would keep the output open.
+  // Waits for the exit of the script, not for the end of its output. Processes that the script left behind would keep the output open.
   return new Promise((resolve) => script.on('exit', (code) => resolve({ code, output })));
 }
 

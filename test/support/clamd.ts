@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { until } from './receiver.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** The EICAR string, which scanners report as a virus. It is split, so that they ignore this file. */
+/** The EICAR string, which scanners report as a virus. It is split, so that they do not report this file. */
 export const eicar = `X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-${'STANDARD-ANTIVIRUS-TEST-FILE'}!$H+H*`;
 
 /** A clamd with one signature. */
@@ -26,7 +26,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts Debian's clamd with one signature, so that nothing is downloaded. @param maxStream maximum size of a stream */
+/** Starts Debian's clamd with a database of one signature, so that nothing is downloaded. @param maxStream maximum size of a stream */
 export async function startClamd(t: TestContext, maxStream = '100M'): Promise<TestClamd> {
   const folder = temporaryFolder(t);
   const database = join(folder, 'database');

@@ -20,7 +20,7 @@ export interface TestRequest {
   body?: string | Buffer;
   /** `name:password`, or null for no credentials; by default those of alice. */
   user?: string | null;
-  /** Without it, a reply with 500 makes the test fail. */
+  /** Whether status 500 is expected. If not, a reply with 500 makes the test fail. */
   mayFail?: boolean;
   ca?: string | Buffer;
   cert?: string | Buffer;
@@ -118,7 +118,7 @@ export class Client {
     return reply.json<{ results: [{ session: string }] }>().results[0].session;
   }
 
-  /** Sends raw bytes. Reads until the connection ends or is idle for `untilIdleMs` milliseconds. */
+  /** Sends raw bytes. Reads until the connection ends, or until no data arrives for `untilIdleMs` milliseconds. */
   raw(bytes: string | Buffer, untilIdleMs = 400): Promise<string> {
     for (const [, value = ''] of bytes.toString('latin1').matchAll(/^authorization: *([^\r\n]+)/gim)) learnAuthorization(value);
     return new Promise((resolve, reject) => {
@@ -140,7 +140,10 @@ export class Client {
   }
 }
 
-/** Maximum number of characters that are searched for secrets. Longer texts are files of a test. */
+/**
+ * Maximum number of characters of a reply that are searched for secrets. Longer replies are files of a test. Secrets are not learned from
+ * longer request bodies.
+ */
 const maxVisited = 64 * 1024;
 
 function learnFromRequest(headers: Record<string, string | string[]>, body: string | Buffer | undefined): void {
@@ -155,7 +158,10 @@ function learnFromRequest(headers: Record<string, string | string[]>, body: stri
   for (const [name, value] of new URLSearchParams(body.toString())) if (name.includes('password')) learnSecret(value, `${name} of a form`);
 }
 
-/** Asserts that a reply does not contain the client's credentials. Only the reply to a login may contain a new session. */
+/**
+ * Asserts that a reply does not contain the credentials that a client sent, in any encoding. Only the reply to a login may contain a new
+ * session.
+ */
 function assertReplyHasNoSecret(what: string, status: number, { headers, rawHeaders }: IncomingMessage, text: string): void {
   const session = sessionOf(status, headers, text);
   learnSecret(session, 'a session');

@@ -9,7 +9,7 @@ import type { HostedCommand, MockOutput } from './hosted-commands.ts';
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 let output = { stdout: '', stderr: '' };
-/** The function with which a mock prints. */
+/** The function with which the current mock prints. Each mock has its own, because several mocks run at the same time. */
 const printing = new AsyncLocalStorage<(text: string) => void>();
 
 for (const name of ['stdout', 'stderr'] as const) {
@@ -24,10 +24,10 @@ for (const name of ['stdout', 'stderr'] as const) {
   };
 }
 
-/** Resolves when nothing of a command keeps the process from ending. */
+/** Resolves when nothing that a command opened would keep a process from ending. */
 async function untilNothingIsLeft(ownResources: number): Promise<void> {
   while (process.getActiveResourcesInfo().length > ownResources) {
-    // Without `unref`, the timer would be one of the resources.
+    // Without `unref`, the timer itself would be one of the resources.
     await new Promise((resolve) => setTimeout(resolve, 5).unref());
   }
 }
@@ -56,5 +56,5 @@ process.on('message', (command: HostedCommand) => {
   else runMock(command.args, command.mock);
 });
 
-// Otherwise mocks would keep this process running after its parent.
+// Without this line, mocks would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** A name that would run code, or change the display of other texts. */
+/** A name that would run code, or change how other texts are displayed, if it were not shown as plain text. */
 export const hostileName = '<img src=x onerror=owned()>\u202egnp.exe\u0007';
 
 const uuid = (number: number) => `0b5cad00-1111-4222-8333-${String(number).padStart(12, '0')}`;
@@ -329,7 +329,7 @@ const replies: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** The views of a console by fragment, with the heading of the loaded view. */
+/** The views of a console by fragment, with the heading that is visible once the view is loaded. */
 export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#overview', 'Overview'],
   ['#events', 'Events'],
@@ -346,7 +346,7 @@ export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#configuration', 'Configuration'],
 ];
 
-/** Replaces the replies, except those to logins, by those of an installation with hostile names. */
+/** Replaces the replies that the page receives by those of a busy installation in which all names are hostile. The login still works. */
 export async function answerHostile(page: Page): Promise<void> {
   await page.route(/\/api\/(?!login|logout|me$)/, (route) => {
     const { pathname } = new URL(route.request().url());

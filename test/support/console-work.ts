@@ -7,7 +7,7 @@ import { asOperator, type ConsoleClient } from './console.ts';
 import { type Receiver, startReceiver, until } from './receiver.ts';
 import type { TestConfig } from './server.ts';
 
-/** Clients of an installation: one for a console, and for each node one that transfers files. */
+/** Clients of an installation: one for the console of one node, and for each node one that transfers files. */
 export interface Installation {
   console: ConsoleClient;
   files: readonly Client[];
@@ -22,7 +22,7 @@ export function failingReceiver(t: TestContext): Promise<Receiver> {
   });
 }
 
-/** Returns the configuration for the tasks: a handler stops after one failure, and an address is banned after two. */
+/** Returns the configuration for the tasks below: a handler stops after one failure, and an address is banned after two failures. */
 export function workConfig(receiver?: Receiver): TestConfig {
   return {
     server: { security_policy: { ban_after_failures: 2, ban_window_seconds: 600, ban_seconds: 600 } },
@@ -33,7 +33,7 @@ export function workConfig(receiver?: Receiver): TestConfig {
   };
 }
 
-/** Does an operator's work after a failure: starts the handler again, and replays the delivery. */
+/** Does an operator's work after a receiver failed: opens the failed delivery, starts the handler again, and replays the delivery. */
 export async function mendAndReplay(page: Page, { console, files, receiver }: Installation & { receiver: Receiver }): Promise<void> {
   const at = (index: number) => files[index % files.length] as Client;
   await at(1).put('/home/first.txt', 'one');
@@ -52,7 +52,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   await page.locator('#sections').getByText('Handlers').click();
   await handler.getByRole('button', { name: 'Start' }).click();
   await page.getByText('invoices was started.').waitFor();
-  // The handler counts as failing until a delivery succeeds.
+  // The handler delivers again. It still counts as failing until a delivery succeeds.
   await handler.getByText('failing, 1 of 1').waitFor();
   await at(2).put('/home/second.txt', 'two');
   await until('the second event is delivered', () => receiver.events().some(({ data }) => data.path === '/second.txt'));
@@ -63,7 +63,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   await page.getByRole('button', { name: 'Replay one' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Compare 1 request' }).click();
   await page.getByRole('heading', { name: 'Dry run' }).waitFor();
-  // The body names the replaying node.
+  // If a node replays a request that another node sent, the body names the replaying node.
   await page.getByText(files.length === 1 ? 'as it was sent' : /as it was sent|would differ/).waitFor();
   assert.equal(receiver.requests.length, before, 'a dry run sends nothing');
   await page.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();
@@ -81,7 +81,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   );
 }
 
-/** Ends a session and lifts a ban. */
+/** Ends a session, whose client then gets 401, and lifts a ban. */
 export async function endSessionAndLiftBan(page: Page, { console, files }: Installation): Promise<void> {
   const [first] = files as [Client];
   const session = { user: null, headers: { authorization: `session ${await first.login()}` } };

@@ -62,7 +62,7 @@ export async function startConsole(
   return { server, console: new ConsoleClient(url) };
 }
 
-/** A client of a console, by default without credentials. */
+/** A client of a console. By default it sends no credentials. */
 export class ConsoleClient extends Client {
   override send(method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
     return super.send(method, target, { user: null, ...options });
@@ -74,14 +74,14 @@ export class ConsoleClient extends Client {
     return this.send('POST', target, { ...options, headers, body: JSON.stringify(body) });
   }
 
-  /** Logs in. @returns the headers of a page in this session */
+  /** Logs in. @returns the headers that a page of the console sends in its session */
   async session(username = 'olga', password = operatorPassword): Promise<{ cookie: string; origin: string }> {
     const reply = await this.post('/api/login', { username, password });
     assert.equal(reply.status, 200, reply.text);
     return { cookie: cookieOf(reply), origin: this.url };
   }
 
-  /** Returns the console's OpenAPI document for checks of replies. */
+  /** Returns the console's OpenAPI document, against which replies can be checked. */
   async contract(): Promise<Contract> {
     return new Contract((await this.get('/api/openapi.json')).text, everyReply);
   }

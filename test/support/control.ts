@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import { type Ended, run } from './child.ts';
 
-/** Runs a command on the service with this data folder. */
+/** Runs a command that talks to the running service with this data folder. */
 export function control(t: TestContext, dataFolder: string, ...args: string[]): Promise<Ended> {
   return run(t, [...args, '--data-folder', dataFolder], { cwd: dataFolder });
 }

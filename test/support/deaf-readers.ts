@@ -9,7 +9,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { ManualClock } from './manual-clock.ts';
 import { until } from './receiver.ts';
 
-/** Opens connections whose clients read nothing. @returns the server's replies, to which a test can write */
+/** Opens connections whose clients send a request and then read nothing. Returns the server's replies, to which a test can write. */
 export async function deafReaders(t: TestContext, count: number): Promise<ServerResponse[]> {
   const replies: ServerResponse[] = [];
   const server = createServer((_, outgoing) => void replies.push(outgoing)).listen(0, '127.0.0.1');
@@ -28,7 +28,10 @@ export async function deafReaders(t: TestContext, count: number): Promise<Server
   return replies;
 }
 
-/** Opens streams whose clients do not read. Asserts that they share one query, keep at most one message each, and are cut off. */
+/**
+ * Opens streams whose clients do not read. Asserts that the streams share one query of the overview, that at most one message waits for
+ * each, and that they are cut off after a while.
+ */
 export async function overviewForDeafReaders(t: TestContext, count: number): Promise<void> {
   const clock = new ManualClock();
   const administrator = { name: 'olga', role: 'viewer', stamp: '' } as const;
@@ -44,7 +47,7 @@ export async function overviewForDeafReaders(t: TestContext, count: number): Pro
   const open = replies.map((outgoing) => streams.open({ outgoing, administrator, session: undefined }, {}));
   for (const stream of open) feed.add(stream);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  // The kernel's buffers must be full.
+  // Wait until the kernel's buffers of all readers are full.
   for (let tick = 0; tick < 2000 && !open.every(({ isBehind }) => isBehind); tick++) {
     clock.advance(2000 / 1000);
     for (const stream of open) if (!stream.isBehind) stream.send({ event: 'overview', data: { filler } });

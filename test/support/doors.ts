@@ -11,7 +11,10 @@ const tus = { 'tus-resumable': '1.0.0' };
 /** Returns the URL of a path below the home folder. */
 export const urlOf = (path: string) => `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 
-/** A name in an existing folder (`/` or `/d`) for a door: a request that creates a name or changes a file. */
+/**
+ * The target of a door: a name in an existing folder (`/` or `/d`).
+ * A door is a request that creates a name or changes a file.
+ */
 export interface DoorTarget {
   folder: string;
   name: string;
@@ -57,7 +60,10 @@ export function completeDraft(client: Client, url: string, headers: Record<strin
   return client.send('PATCH', url, { body: 'w', headers: { ...own, ...headers } });
 }
 
-/** All HTTP requests that create a file, store the content `new`, or begin an upload of this content. Only MOVE removes `/spare`. */
+/**
+ * All HTTP requests that create a file or store the content `new` under a name, and those that begin an upload of this content. `/spare` is
+ * a file that only MOVE removes.
+ */
 export const httpDoors: Readonly<Record<string, (client: Client, at: DoorTarget) => Promise<TestReply>>> = {
   PUT: (client, at) => client.send('PUT', urlOf(pathOf(at)), { body: 'new', headers: at.headers ?? {} }),
   'draft, PUT': beginDraft,
@@ -82,7 +88,7 @@ export const httpFolderDoors: typeof httpDoors = {
   'command create-folder-if-missing': (client, at) => command(client, at, { command: 'create-folder-if-missing', target: at.name }),
 };
 
-/** All SFTP requests that create a name or replace its content. They return the status code. `spare` is a file. */
+/** All SFTP requests that create a name or replace its content. Each function returns the status code. `spare` is a file. */
 export const sftpDoors: Readonly<Record<string, (sftp: RawSftp, path: string) => Promise<number>>> = {
   OPEN: async (sftp, path) => {
     const reply = await sftp.ask(packetTypes.open, (fields) =>

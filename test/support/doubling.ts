@@ -1,21 +1,24 @@
 import assert from 'node:assert/strict';
 
-/** Work up to this time, in milliseconds, is harmless: the inputs have nearly their maximum size. */
+/** Work that takes less than this time, in milliseconds, is harmless even if it grows fast: the inputs have nearly their maximum size. */
 const harmlessMs = 20;
 
-/** Size of `large` relative to `small`. */
+/** Size of `large` relative to `small`: the small input, doubled three times. */
 const growth = 8;
 
-/** Factor by which the work may exceed linear growth. Quadratic growth would exceed it eight times. */
+/** Factor by which the work may exceed linear growth. With quadratic growth, this factor would be eight. */
 const tolerance = 2.5;
 
-/** Growth of the input in a second check. Effects of caches and garbage collection do not grow further, but quadratic work does. */
+/**
+ * Factor by which a second check enlarges the input further. Effects of caches and garbage collection do not continue to grow, but
+ * quadratic work becomes sixteen times as much.
+ */
 const furtherGrowth = 4;
 
-/** If larger inputs are refused, the largest accepted input may take this time, in milliseconds. */
+/** If larger inputs are refused, the largest accepted input may take this time, in milliseconds, because it delays nobody much. */
 const stallMs = 100;
 
-/** Returns the minimum CPU time of several calls, in milliseconds. */
+/** Returns the minimum CPU time of several calls, in milliseconds. Other programs of the machine do not affect it. */
 async function leastMs(work: () => unknown, calls: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let call = 0; call < calls; call++) {
@@ -28,10 +31,10 @@ async function leastMs(work: () => unknown, calls: number): Promise<number> {
 }
 
 /**
- * Asserts that the work for an input of eightfold size grows by little more than eight times.
+ * Asserts that the work for an input that was doubled three times grows by little more than eight times. A bad result is measured again.
  *
- * @param make returns an input of a size, in any unit
- * @param work must not throw when it refuses an input
+ * @param make returns an input of a size; the unit of `size` is arbitrary
+ * @param work must not throw when it refuses an input; if it throws, the assertion fails
  */
 export async function assertLinear<T>(what: string, make: (size: number) => T, work: (input: T) => unknown, size: number): Promise<void> {
   const large = make(size);
@@ -46,7 +49,7 @@ export async function assertLinear<T>(what: string, make: (size: number) => T, w
   }
   const larger = make(size * furtherGrowth);
   const largerMs = await leastMs(() => work(larger), 2);
-  // The machine may have become faster meanwhile.
+  // `large` is measured again, because the machine may have become faster meanwhile.
   largeMs = Math.min(largeMs, await leastMs(() => work(large), 3));
   if (largerMs < largeMs ? largeMs < stallMs : largerMs <= furtherGrowth * tolerance * largeMs) return;
   assert.fail(

@@ -11,7 +11,7 @@ const svg = (content: string, attributes = '') =>
 
 const base64 = (content: string | Buffer) => Buffer.from(content).toString('base64');
 
-/** Returns nested parts. Each contains the previous one ten times. */
+/** Returns nested parts. Each level contains the previous one ten times. */
 function levels(make: (level: number, inner: string) => string, count = 9): string {
   let parts = '';
   for (let level = 1; level <= count; level++) parts += make(level, `l${level - 1}`);
@@ -22,7 +22,7 @@ const tenTimes = (part: string) => part.repeat(10);
 const rect = '<rect width="9" height="9"/>';
 const many = (part: string, count: number) => part.repeat(count);
 
-/** Small drawings for which a browser would need minutes or more. */
+/** Drawings of a few bytes or kilobytes for which a browser would need minutes, or would never finish. */
 const attacks: Record<string, string> = {
   'copies of copies': svg(
     `<defs><g id="l0">${rect}</g>${levels((level, inner) => `<g id="l${level}">${tenTimes(`<use href="#${inner}"/>`)}</g>`)}</defs><use href="#l9"/>`,
@@ -79,7 +79,7 @@ const attacks: Record<string, string> = {
   'a drawing of six megabytes': svg(`<!--${many('x', 6_000_000)}-->${rect}`),
 };
 
-/** Harmless drawings, some with unusual parts. */
+/** Harmless drawings. Some are like those of drawing programs; others have unusual parts that have no effect in pictures. */
 const drawable: Record<string, string> = {
   'copies as maps have them': svg(`<defs><g id="a 1">${many(rect, 20)}</g></defs>${many('<use xlink:href="#a 1"/>', 500)}`),
   'a style as Illustrator writes it': svg(
@@ -98,7 +98,7 @@ const drawable: Record<string, string> = {
   'an embedded picture': svg(`<image width="9" height="9" href="data:image/png;base64,${base64(pngHead(30, 30))}"/>`),
 };
 
-/** Asserts that harmless drawings are shown, and expensive ones are not. */
+/** Asserts that the viewer and a document show harmless drawings, but none that are too expensive for a browser. */
 export async function assertDrawingsBounded(t: TestContext): Promise<void> {
   const server = await startServer(t);
   const names = (drawings: Record<string, string>) => Object.keys(drawings).map((name) => `${name}.svg`);

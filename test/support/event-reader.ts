@@ -36,7 +36,7 @@ export class EventReader {
     return this.nextWhere(name, () => true);
   }
 
-  /** Returns the data of the next event with this name that `isSuch` accepts. Skips other events. */
+  /** Returns the data of the next event that has this name, and for whose data `isSuch` returns true. Skips other events. */
   async nextWhere(name: string, isSuch: (data: unknown) => boolean): Promise<unknown> {
     for (;;) {
       for (let event = this.#events.shift(); event; event = this.#events.shift())

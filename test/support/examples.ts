@@ -7,7 +7,7 @@ import { temporaryFolder } from './temp.ts';
 
 export const examples = join(process.env.SVC_ROOT ?? '.', 'examples');
 
-/** Copies an example, and changes its port to a free one. */
+/** Copies an example, and changes the copy so that it serves on a free port. */
 export function copyOf(t: TestContext, name: string): string {
   const folder = temporaryFolder(t);
   cpSync(join(examples, name), folder, { recursive: true });

@@ -3,7 +3,10 @@ import { Readable } from 'node:stream';
 import type { Exchange } from '../../src/http/request/exchange.ts';
 import { parseRequestTarget } from '../../src/http/request/request-target.ts';
 
-/** Returns an exchange with the parts that parsers of headers and bodies read, for tests without a server. */
+/**
+ * Returns an exchange that has only those parts of a request that parsers of headers and bodies read. With such an exchange, tests can call
+ * the parsers without a server.
+ */
 export function exchangeOf(request: {
   method?: string;
   target?: string;

@@ -39,7 +39,7 @@ const runs: [command: string, more: string, code: number, printed: RegExp][] = [
   ['__complete', '-- val', 0, /^validate\t/],
 ];
 
-/** Asserts that the executable has every command of its help, and runs it. */
+/** Asserts that the executable has every command of its help, and that each runs. */
 export async function assertCommands(t: TestContext): Promise<void> {
   const cwd = temporaryFolder(t);
   const configuration = `server: {data_folder_path: data}

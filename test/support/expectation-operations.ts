@@ -2,7 +2,7 @@ import type { TestReply, TestRequest } from './client.ts';
 
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** Gets a reply with every described status of each operation on expectations. */
+/** Gets, for each operation on expectations (the page "Due files"), a reply with every status that the API description names. */
 export async function expectationOperations(send: Exercise, asDenied: Exercise, asBanned: Exercise): Promise<void> {
   const path = '/home/__svc__/expectations';
   const [json, html] = [{ accept: 'application/json' }, { accept: 'text/html' }];

@@ -31,12 +31,12 @@ export async function startOnFailingDisk(t: TestContext, folder = temporaryFolde
       try {
         return readlinkSync(join(folder, fd));
       } catch {
-        // The server has closed the descriptor.
+        // The server has closed the descriptor meanwhile.
         return [];
       }
     });
   };
-  /** Stops the server. @returns the events with these IDs, by path */
+  /** Stops the server. @returns the events with the given IDs (by default, those of uploads), by path */
   const told = async (wanted = ['40017', '40021', '40022']): Promise<Map<string, string[]>> => {
     await stop();
     const ids = new Map<string, string[]>();
@@ -57,10 +57,10 @@ export async function startOnFailingDisk(t: TestContext, folder = temporaryFolde
     stored: (name: string) => readFileSync(join(home, name)),
     /** Returns the hidden files that the server has open. */
     opened: () => openPaths().filter((path) => path.includes('/.svc-')),
-    /** Returns the open paths in the home folder. */
+    /** Returns the paths that the server has open: of the home folder, and of files and folders in it. */
     openedAtHome: () => openPaths().filter((path) => path.startsWith(home)),
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
-    /** @param fault lines `FUNCTION PART` (test/support/failing-disk.cjs) */
+    /** @param fault lines `FUNCTION PART`, in the notation of test/support/failing-disk.cjs */
     async whileFailing<T>(fault: string, action: () => Promise<T>): Promise<T> {
       writeFileSync(control, fault.replaceAll('HOME', home));
       try {

@@ -10,10 +10,10 @@ import { append, part, sha256, uploads } from './draft-uploads.ts';
 import { loginSftp, type SftpLogin } from './sftp-client.ts';
 import { type WatchedReply, WatchedRequest } from './watched-request.ts';
 
-/** The outcome of a change. `done`: it was made. `refused`: it was not made. `unknown`: no reply arrived. */
+/** The outcome of a change, as its client knows it. `done`: it was made. `refused`: it was not made. `unknown`: no reply arrived. */
 export type Fate = 'done' | 'refused' | 'unknown';
 
-/** Time limit of a reply in milliseconds. Then the client uses another node. */
+/** Time limit of a node's reply in milliseconds. After it, the client uses another node. */
 export const patienceMs = 4000;
 
 const pieceBytes = 300_000;
@@ -24,14 +24,17 @@ export function contentOf(name: string, bytes: number): Buffer {
   return createHash('shake256', { outputLength: bytes }).update(name).digest();
 }
 
-/** Thrown if there is no usable reply. The client tries again, later or at another node. */
+/**
+ * Thrown if there is no reply, or if the reply does not say whether the request was executed. The client then tries again, later or at
+ * another node.
+ */
 class NotNow extends Error {}
 
-/** A client that works on its own files at several nodes, and records the replies. */
+/** A client that works on its own files at several nodes, even if nodes fail, and records the replies about each file. */
 abstract class FaultedClient {
-  /** Files with the outcome of the last change. `done`: the file must have this content. `refused`: the file must not exist. */
+  /** Files by name, with the outcome of the last change. `done`: the file must have this content. `refused`: the file must not exist. */
   readonly told = new Map<string, { fate: Fate; content: Buffer }>();
-  /** Files that must not exist any more. */
+  /** Files that are known not to exist any more. */
   readonly gone = new Set<string>();
   readonly statuses = new Map<string, number>();
   readonly failed: Promise<never>;
@@ -107,7 +110,8 @@ abstract class FaultedClient {
     try {
       const reply = await this.ask(method, target, headers, body);
       if (reply.status < 300 || isUnsynced(reply)) return 'done';
-      // 401: the account cannot be looked up. 412: the new name of a MOVE exists. 500: a disk failed before the change.
+      // Examples: 401 if the account cannot be looked up, 412 if a file has the new name of a MOVE, 500 if a disk fails before the change
+      // is made. (If the disk fails after the change, `isUnsynced` is true.)
       assert.ok([401, 412, 423, 429, 500, 503].includes(reply.status), `${method} ${target}: ${reply.status} ${reply.text}`);
       await sleep(30);
       return 'refused';
@@ -122,7 +126,7 @@ function isUnsynced({ status, text }: WatchedReply): boolean {
   return status >= 400 && /"durable": ?false/.test(text);
 }
 
-/** Writes, replaces, renames and removes files. A request without a reply may be executed later, so each name is used only once. */
+/** Writes, replaces, renames and removes files. Each name is used only once, because a request without a reply may be executed later. */
 export class ChangingClient extends FaultedClient {
   protected async once(name: string): Promise<void> {
     const first = contentOf(name, 200_000);
@@ -154,7 +158,7 @@ export class ChangingClient extends FaultedClient {
 /** The protocol of an upload. */
 type Protocol = 'draft' | 'tus';
 
-/** Uploads files in pieces with digests. After a fault, it continues at the offset that the service reports. */
+/** Uploads files in pieces, each with its digest, and continues at the offset that the service reports. */
 export class DigestClient extends FaultedClient {
   readonly protocol: Protocol;
   /** Uploads that the service lost together with the data of Redis. */
@@ -177,7 +181,7 @@ export class DigestClient extends FaultedClient {
         return;
       } catch (error) {
         if (!(error instanceof NotNow)) throw error;
-        // An upload cannot continue without its URL.
+        // Without its URL, the client cannot continue the upload.
         if (state.url === '') return;
         assert.ok(performance.now() < endMs, `${name}: the upload did not end within three minutes: ${error.message}`);
         await sleep(50);
@@ -219,7 +223,7 @@ export class DigestClient extends FaultedClient {
       const reply = await this.ask('PATCH', state.url, headers, piece);
       if (isUnsynced(reply) && isLast) return true;
       later(reply, name);
-      // An earlier request whose reply was lost may have changed the offset.
+      // The service may have received more by an earlier request whose reply was lost. Then it refuses this offset.
       if ([404, 409, 410].includes(reply.status)) throw new NotNow(`PATCH ${reply.status}`);
       assert.equal(reply.status, isLast && !isTus ? 201 : 204, `${name}: ${reply.text}`);
       at += piece.length;
@@ -229,12 +233,12 @@ export class DigestClient extends FaultedClient {
   }
 }
 
-/** @throws NotNow if the reply says nothing about the upload */
+/** @throws NotNow if the reply says nothing about the upload: the account cannot be looked up, a node is not ready, or a disk fails */
 function later({ status, text }: WatchedReply, name: string): void {
   if ([401, 429, 500, 503].includes(status)) throw new NotNow(`${name}: ${status} ${text}`);
 }
 
-/** Uploads files over SFTP, in pieces that are out of order. */
+/** Uploads files over SFTP, in pieces that are out of order. Each name is used only once. */
 export class SftpFaultedClient extends FaultedClient {
   readonly begunMs = new Map<string, number>();
   readonly #t: TestContext;

@@ -1,6 +1,6 @@
 import type { Right } from '../../src/accounts/permissions.ts';
 
-/** One operation of an HTTP client: a request, a folder command or a form, with virtual paths. */
+/** One operation of an HTTP client: a request, a folder command or a form. Paths are virtual paths. */
 export interface Operation {
   kind:
     | 'put'
@@ -27,14 +27,14 @@ export interface Operation {
   content: string;
 }
 
-/** The required reply, and the required events about the operation's path. */
+/** The required reply of the service, and the events that it must emit for the operation's path. */
 export interface Expected {
   status: number;
   events: number[];
   body?: string;
 }
 
-/** The rights of an account: `below` applies to paths below a prefix, `general` to the others. */
+/** The rights of an account. If a path is below a prefix, the rights of the prefix apply, otherwise the general rights. */
 export interface Rights {
   general: readonly Right[];
   below: Readonly<Record<string, readonly Right[]>>;
@@ -45,7 +45,10 @@ export const allRights: readonly Right[] = ['read', 'list', 'create-folder', 'wr
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/';
 const isBelow = (path: string, folder: string) => path.startsWith(folder === '/' ? '/' : `${folder}/`) && path !== folder;
 
-/** A tree of files and folders in memory. It implements docs/spec/files.md and docs/spec/webdav.md, as a reference for tests. */
+/**
+ * A tree of files and folders in memory. It implements every operation as docs/spec/files.md and docs/spec/webdav.md describe it, so tests
+ * use it as their reference.
+ */
 export class FileModel {
   /** Content by path; null for a folder. */
   readonly tree = new Map<string, string | null>([['/', null]]);
@@ -55,7 +58,7 @@ export class FileModel {
     this.#accounts = accounts;
   }
 
-  /** Executes an operation. */
+  /** Executes an operation. Returns the required result. */
   apply(operation: Operation): Expected {
     const { kind, account, path } = operation;
     const may = (at: string, ...rights: Right[]) => this.#may(account, at, rights);
@@ -105,7 +108,7 @@ export class FileModel {
     }
   }
 
-  /** A folder command answers 200, or 422 for any fault; 404 without the folder, to clients with any right for its path. */
+  /** A folder command answers 200, or 422 for any fault. If the folder does not exist, clients that have any right for its path get 404. */
   #asCommand({ account, path }: Operation, action: () => Expected): Expected {
     const folder = parentOf(path);
     const rights = allRights.filter((right) => right !== 'rename');

@@ -21,7 +21,7 @@ export type Mishap =
   | { kind: 'cut'; isDone: boolean; after: number }
   | { kind: 'pass'; seconds: number }
   | { kind: 'restart' }
-  /** FLUSHALL. Another node may notice it first. */
+  /** FLUSHALL. The connection does not report it, and another node may notice it first. */
   | { kind: 'empty'; isMarked: boolean }
   /** Redis is killed and loses the writes of the last second. */
   | { kind: 'kill' }
@@ -66,7 +66,7 @@ class BreakingLink implements RedisCaller {
     this.#hooks.push(hook);
   }
 
-  /** Sends a heartbeat. Without the marker, Redis was emptied. */
+  /** Sends a heartbeat. If the marker is missing or different, Redis was emptied. */
   async beat(): Promise<void> {
     if (this.isReady && (await this.#client.send(['GET', keys.marker])) !== this.marker) this.isReady = false;
     if (!this.isReady && !this.isOver) await this.#recover();
@@ -113,7 +113,7 @@ class BreakingLink implements RedisCaller {
   }
 }
 
-/** A node with its own clock. Its journal is forwarded from its disk to a real Redis. */
+/** A node whose journal is forwarded from its disk to a real Redis. The node has its own clock. */
 export class ForwardedNode {
   readonly #client: RedisClient;
   readonly #folder: string;
@@ -162,7 +162,7 @@ export class ForwardedNode {
     else await this.#deliver(mishap.share);
   }
 
-  /** Lets time pass. Each half second, a broken connection is restored, and the handlers report their position. */
+  /** Lets time pass. At each half second, the connection is restored if it is broken, and the handlers report their position. */
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 500) {
       this.#clock.advance(Math.min(500, ms - passed));
@@ -176,7 +176,7 @@ export class ForwardedNode {
   /** Lets time pass until everything has been forwarded. */
   async drain(): Promise<void> {
     await this.pass(1500);
-    // In a single quiet round, a forwarder may only be waiting before it asks Redis again.
+    // Everything was forwarded if several rounds are quiet. In a single quiet round, a forwarder may be waiting before it asks Redis again.
     let quietRounds = 0;
     for (let round = 0; round < 1000; round++) {
       await this.pass(500);
@@ -187,7 +187,7 @@ export class ForwardedNode {
     assert.fail('not all events were forwarded');
   }
 
-  /** Asserts that every event is in the stream once and in order. Redis may have lost delivered events. */
+  /** Asserts that every event is in the stream once and in order. Delivered events may be missing if Redis lost them. */
   async check(): Promise<void> {
     await this.drain();
     const found = (await this.#entries()).map(({ text }) => Number(text));
@@ -205,7 +205,10 @@ export class ForwardedNode {
     );
   }
 
-  /** Asserts that an emptied Redis gets the undelivered events again, and the others of the first batch. */
+  /**
+   * Asserts that an emptied Redis gets the undelivered events again, and with them the events that were sent together with the first
+   * undelivered one.
+   */
   async checkEmptied(): Promise<void> {
     await this.drain();
     await this.pass(3000);
@@ -227,7 +230,7 @@ export class ForwardedNode {
     await this.#local.close();
   }
 
-  // The new process knows only the data on disk.
+  // As after a kill, the new process knows only the data that the old one has written to files.
   async #restart(): Promise<void> {
     this.#link.isOver = true;
     this.#link.isReady = false;
@@ -256,7 +259,7 @@ export class ForwardedNode {
   async #deliver(share: number): Promise<void> {
     const entries = await this.#entries();
     const last = entries[Math.floor(entries.length * share) - 1];
-    // Redis may still have events that the handlers have already delivered.
+    // Handlers continue at their own positions, even if these are older than the data that Redis still has.
     if (!last || Number(last.text) < this.#delivered) return;
     this.#delivered = Number(last.text) + 1;
     this.#deliveredTo = positionAfter(parseStreamId(last.id));

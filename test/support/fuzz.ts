@@ -3,20 +3,20 @@ import type { TestContext } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/lib/errors.ts';
 
-/** Number of cases of one property. */
+/** Number of cases of one property. `npm run fuzz` increases it. */
 const cases = Number(process.env.SVC_FUZZ_CASES ?? 400);
 
-/** A seed that finds the same faults in every run. */
+/** A seed that every run uses, so that each run finds the same faults again. */
 const fixedSeed = 20_261;
 
-/** A second seed. SVC_FUZZ_SEED repeats a run. */
+/** A second, random seed. To repeat a run, set `SVC_FUZZ_SEED` to its seed. */
 const randomSeed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /**
- * Checks a property, half of the cases with the fixed seed and half with a random one.
+ * Checks a property, half of the cases with the fixed seed and half with a random one. Prints the number of cases.
  *
- * @param options.share factor for the number of cases
- * @param options.most maximum number of cases
+ * @param options.share factor for the number of cases; it is larger for properties that are cheap to check
+ * @param options.most maximum number of cases, for properties where more cases take long and find nothing new
  * @param options.each number of cases in one value
  */
 export async function fuzz<T>(
@@ -37,7 +37,7 @@ export async function fuzz<T>(
   console.log(`fuzz: ${count} cases: ${t.name} (seeds ${fixedSeed} and ${randomSeed})`);
 }
 
-/** Returns the result of a parser; undefined if it refuses the text. Any other error makes the test fail. */
+/** Returns the result of a parser of hostile text; undefined if the parser refuses the text. Any other error makes the test fail. */
 export function orRefused<T>(parse: () => T): T | undefined {
   try {
     return parse();
@@ -51,10 +51,10 @@ export function assertRefusal(error: unknown): void {
   assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
 }
 
-// fast-check's own strings of this kind are much more expensive.
+// These code points, which include lone surrogates, are much cheaper to create than fast-check's own strings of this kind.
 const codePoint = fc.oneof(fc.nat(0x7f), fc.nat(0x7ff), fc.nat(0x10ffff));
 
-/** Returns damaged forms of texts: cut, repeated, spliced, or with inserted characters. */
+/** Returns damaged forms of the texts `seeds`: cut, repeated, spliced with others, or with inserted characters. */
 export function damaged(seeds: readonly string[]): fc.Arbitrary<string> {
   const odd = ['', '\r\n', ...'\0\n \t"\'<>&%;,:={}[]\\/\u{1f600}\ufeff'];
   const piece = fc.oneof(

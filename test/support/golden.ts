@@ -6,7 +6,8 @@ import { test } from 'node:test';
 const separator = '\n----\n';
 
 /**
- * Declares a test for each file in `test/golden/<folder>`: the input, `----`, and the expected output. `--update-golden` writes the latter.
+ * Declares a test for each file in `test/golden/<folder>`, named after the file. The part above `----` is the input, and the part below is
+ * the expected output. `node scripts/test.mjs --update-golden` writes the expected parts.
  *
  * @param render returns the actual output for an input
  */

@@ -2,16 +2,16 @@ import { randomBytes, scryptSync } from 'node:crypto';
 import type { Client, TestReply, TestRequest } from './client.ts';
 import { testPassword } from './secrets.ts';
 
-/** Returns a request with Basic authentication. A header gives the client's address, as a proxy would. */
+/** Returns a request with Basic authentication. A header gives the client's address, as a proxy on this machine would. */
 export function from(address: string, user: string, more: TestRequest = {}): TestRequest {
   return { ...more, user, headers: { accept: 'application/json', 'x-forwarded-for': address, ...more.headers } };
 }
 
 /**
- * Sends many wrong passwords of `alice` at once.
+ * Sends many different wrong passwords of `alice` at once.
  *
- * @param right `name:password` of one request in the middle of the guesses
- * @returns the replies to the guesses, and the reply to this request
+ * @param right `name:password` of another request, which is sent in the middle of the guesses
+ * @returns the replies to the guesses, and the reply to the other request
  */
 export async function guessAtOnce(
   clients: readonly Client[],
@@ -34,7 +34,11 @@ export function countStatuses(replies: readonly TestReply[]): Record<number, num
   return counts;
 }
 
-/** Returns a hash of `testPassword` that costs almost nothing. @param ln binary logarithm of the cost */
+/**
+ * Returns a hash of `testPassword` that costs almost nothing, for tests that verify hundreds of guesses.
+ *
+ * @param ln binary logarithm of the cost
+ */
 export function hashOfCost(ln: number): string {
   const salt = randomBytes(16);
   const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');

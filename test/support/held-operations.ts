@@ -11,7 +11,7 @@ const asJson = { 'content-type': 'application/json' };
 
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** Covers the replies about refused and held files. */
+/** Covers the replies about files that an inspection refuses or holds, and about held uploads. */
 export async function heldOperations(t: TestContext, exerciseOf: (server: TestServer) => Exercise, asBanned: Exercise): Promise<void> {
   const inspector = await startInspector(t);
   const server = await startServer(t, {

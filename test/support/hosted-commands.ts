@@ -8,7 +8,7 @@ export interface HostedCommand {
   args: string[];
   cwd: string;
   env: NodeJS.ProcessEnv;
-  /** Number of a mock; undefined for a command that ends by itself. */
+  /** Number of a mock, because this host runs several mocks at the same time; undefined for a command that ends by itself. */
   mock?: number;
 }
 
@@ -23,8 +23,8 @@ let otherOutput = '';
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command of `svc` in a process that the tests share, after the commands before it. A command takes less time than loading the
- * program. As in its own process, it does not end while something that it opened is still open.
+ * Runs a command of `svc` in a process that the tests share, because most commands take less time than the loading of the program. The
+ * commands run one after the other. As in its own process, a command does not end while something that it opened is still open.
  */
 export function runHosted(command: HostedCommand): Promise<Ended> {
   const ended = before.then(() => ask(command));
@@ -56,7 +56,7 @@ let mockHost: ChildProcess | undefined;
 let mocks = 0;
 let silentMocks = 0;
 
-/** Runs a mock of `svc` in a process that all mocks share, until the test process ends. @param onText called with its output */
+/** Runs a mock of `svc` in a process that all mocks share, until the test process ends. @param onText called with the mock's output */
 export function startHostedMock(command: HostedCommand, onText: (text: string) => void): void {
   mockHost ??= startHost().setMaxListeners(0);
   const host = mockHost;
@@ -84,7 +84,7 @@ function startHost(): ChildProcess {
   errors.on('data', (text) => {
     otherOutput += text;
   });
-  // The host ends with its channel, and must not keep the test process running.
+  // The host ends when its channel closes, which happens when the test process ends. It must not keep the test process running.
   errors.unref();
   started.channel?.unref();
   return started;

@@ -1,6 +1,6 @@
-// The hostile clients of the load test, in a separate process:
+// The hostile clients of the load test, in a separate process, so that they take no time from the measured clients:
 //   node hostile-load.mjs '{"port": …, "https": "https://…", "ca": "…", "session": "…", "httpsSession": "…", "scale": 1}'
-// Prints "standing" when all connections are open, and counts of the attacks as JSON when standard input ends.
+// Prints "standing" when all connections are open, and a line of JSON with counts of the attacks when standard input ends.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRaw } from './http2-raw.mjs';
@@ -10,7 +10,7 @@ const enhanceYourCalm = 11;
 const counts = { connections: 0, http2Connections: 0, frames: { requests: 0, resets: 0, settings: 0, pings: 0 }, toldToBeCalm: 0 };
 let isOver = false;
 
-/** Opens connections that send the beginning of a request, then `more` repeatedly. With `isSlow`, replies are not read. */
+/** Opens connections that send the beginning of a request, and then `more` repeatedly. If `isSlow` is set, replies are not read. */
 function hold(count, beginning, { more = '', isSlow = false } = {}) {
   return Array.from({ length: Math.ceil(count * scale) }, () => {
     const socket = connect(port, '127.0.0.1');
@@ -32,7 +32,7 @@ function hold(count, beginning, { more = '', isSlow = false } = {}) {
   });
 }
 
-/** Repeats a hostile action in bursts, on a new connection whenever the service ends the last one. */
+/** Opens one connection after the other and repeats a hostile action in bursts, until the service ends the connection. */
 async function flood(name) {
   while (!isOver) {
     const connection = connectRaw(https, ca, httpsSession);
@@ -63,7 +63,7 @@ await standing;
 process.stdout.write('standing\n');
 process.stdin.resume();
 process.stdin.on('end', async () => {
-  // On a busy machine, a flood is recognised later.
+  // On a busy machine, it takes longer until the service treats the load as a flood.
   for (let tries = 0; tries < 300 && counts.toldToBeCalm === 0; tries++) await sleep(100);
   isOver = true;
   process.stdout.write(`${JSON.stringify(counts)}\n`, () => process.exit(0));

@@ -1,4 +1,4 @@
-// Sends and reads HTTP/2 frame by frame. A library does not allow the actions of a hostile client.
+// Sends and reads HTTP/2 frame by frame, because a library does not allow the actions of a hostile client.
 import { connect } from 'node:tls';
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
@@ -14,7 +14,7 @@ export function frame(type, flags, stream, payload = Buffer.alloc(0)) {
   return Buffer.concat([head, payload]);
 }
 
-/** Encodes a text of at most 126 bytes in HPACK (RFC 7541 §5.2). */
+/** Encodes a text of at most 126 bytes in HPACK, without Huffman coding (RFC 7541 §5.2). */
 const text = (value) => Buffer.concat([Buffer.of(value.length), Buffer.from(value)]);
 
 /** Returns the frame that begins an upload: `:method PUT` as a literal, `:scheme https`, END_HEADERS. */
@@ -32,7 +32,7 @@ function putFrame(stream, path, authorization) {
   return frame(frameTypes.headers, 0x4, stream, Buffer.concat(literals));
 }
 
-/** Returns the frame that requests a path: `:method GET`, `:scheme https`. */
+/** Returns the frame that requests a path: `:method GET`, `:scheme https`, and literals with names of the static table. */
 function getFrame(stream, path, authorization) {
   const literals = [
     Buffer.of(0x82, 0x87, 0x04),
@@ -56,7 +56,8 @@ export function requestFrame(stream, fields) {
  * Connects and exchanges settings.
  *
  * @returns a connection that writes frames. `cutShort` resets an upload, and `giveUp` a download, both with NO_ERROR. `goaway` is the code
- * with which the other side ended the connection. `replies200` is the number of replies with 200
+ * with which the other side ended the connection. `resets` has the reset streams with their codes. `replies200` is the number of replies
+ * with 200
  */
 export function connectRaw(url, ca, session) {
   const { port } = new URL(url);

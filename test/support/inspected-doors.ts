@@ -5,10 +5,10 @@ import type { TestReply } from './client.ts';
 import { command, form } from './doors.ts';
 import type { TestServer } from './server.ts';
 
-/** A request that stores a content at `/d/NAME`. A move or copy takes it from `/SOURCE` or `/SOURCE/NAME`. */
+/** A door is a request that stores a content at `/d/NAME`. A move or copy takes the content from `/SOURCE` or `/SOURCE/NAME`. */
 type InspectedDoor = (server: TestServer, name: string, content: string, source?: string) => Promise<TestReply>;
 
-/** All HTTP requests that give a file its final name, except those of tus. */
+/** All HTTP requests that give a file its final name, except those of tus, whose replies differ. */
 export const inspectedDoors: Readonly<Record<string, InspectedDoor>> = {
   PUT: (server, name, content) => server.put(`/home/d/${name}`, content),
   'PUT without a length': (server, name, content) =>

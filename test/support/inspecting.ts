@@ -8,7 +8,7 @@ export interface Inspecting extends TestServer {
   inspector: TestInspector;
 }
 
-/** Starts a server with inspections of `/d/*`. */
+/** Starts a server with an account for which `/d/*` is inspected. */
 export async function inspecting(t: TestContext, options: Record<string, unknown> = {}, config: TestConfig = {}): Promise<Inspecting> {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
@@ -32,6 +32,6 @@ export async function heldOf(server: TestServer): Promise<HeldItem[]> {
   return (await server.send('GET', '/home/__svc__/held/')).json<{ held: HeldItem[] }>().held;
 }
 
-/** Returns the visible names in a folder. */
+/** Returns the names in a folder that users can see. */
 export const visible = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith('.svc-'));
 export const hidden = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.svc-'));

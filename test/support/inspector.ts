@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 export interface Inspected {
   headers: IncomingMessage['headers'];
   body: Buffer;
-  /** The JSON about the file. */
+  /** The JSON about the file, from the header or the body. */
   facts: { inspection: { id: string; uuid: string; name: string }; file: Record<string, unknown> } & Record<string, unknown>;
 }
 
@@ -18,8 +18,8 @@ interface Reply {
 }
 
 /**
- * An endpoint for inspections of `type: http`. It refuses the content `bad`, holds `odd`, answers 500 to `fail`, and does not answer `wait`
- * until `answerWaiting` or `answerAll` is called.
+ * An endpoint for inspections of `type: http`. Its answer depends on the content: it refuses `bad`, holds `odd`, answers 500 to `fail`, and
+ * does not answer `wait` until `answerWaiting` or `answerAll` is called.
  */
 export interface TestInspector {
   url: string;

@@ -2,7 +2,11 @@ import type { BadLine, LoggedEvent } from '../../src/events/journal/event-log.ts
 import type { LogPosition } from '../../src/events/journal/position.ts';
 import { JournalReader } from '../../src/events/journal/reader.ts';
 
-/** Reads a journal to its current end. @param from start position; undefined for the oldest event */
+/**
+ * Reads a journal from a position to its current end.
+ *
+ * @param from start position; undefined for the oldest event that is kept
+ */
 export async function* readEvents(
   folder: string,
   from: LogPosition | undefined,

@@ -3,7 +3,10 @@ import { byName } from '../../src/files/operations/sorted-listing.ts';
 
 const owner = { accessedMs: 0, createdMs: 0, inode: 1, mode: 0o644, uid: 0, gid: 0 };
 
-/** Returns an entry whose name is hard to sort: characters of one to four bytes, digits, different lengths, out of order. */
+/**
+ * Returns an entry whose name is hard to sort correctly. The names begin with characters of one to four bytes in UTF-8, or with digits, and
+ * have different lengths. Successive entries are not in order.
+ */
 export function entryAt(index: number): Entry {
   const jumbled = (index * 7919) % 104_729;
   const name = `${['file ', 'ü', '\u{ffff}', '\u{1f600}', 'Z', ''][jumbled % 6]}${jumbled}${'-'.repeat(jumbled % 7)}`;

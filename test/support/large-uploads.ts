@@ -15,7 +15,11 @@ export interface UploadSetting {
   page: Page;
 }
 
-/** Starts a server behind an unreliable proxy, and opens its page. @param expectedErrors matches errors in the page's console */
+/**
+ * Starts a server behind an unreliable proxy, and opens its page through the proxy.
+ *
+ * @param expectedErrors matches expected errors in the console of the page
+ */
 export async function openUploadPage(t: TestContext, expectedErrors: RegExp, config: TestConfig = {}): Promise<UploadSetting> {
   const server = await startServer(t, config);
   const proxy = await startUnreliableProxy(t, server.port);
@@ -24,7 +28,7 @@ export async function openUploadPage(t: TestContext, expectedErrors: RegExp, con
   return { server, proxy, page };
 }
 
-/** Creates a file outside of the home folder, large enough for a resumable upload. */
+/** Creates a file outside of the home folder that is large enough to be sent resumably. */
 export function largeFile(server: TestServer, name: string, sizeBytes = 12_000_000): { path: string; content: Buffer } {
   const path = join(server.folder, 'source', name);
   const content = randomBytes(sizeBytes);
@@ -51,20 +55,20 @@ export function lineOf(page: Page, name: string, state = '') {
   return page.locator(`.queue li${state && `.${state}`}`, { hasText: name });
 }
 
-/** Asserts that an upload is complete, with one event of its beginning and one of its end. */
+/** Asserts that an upload is complete, that its beginning and its end have one event each, and that no temporary file is left. */
 export async function assertUploaded(server: TestServer, name: string, content: Buffer): Promise<void> {
   assert.ok(readFileSync(join(server.home, name)).equals(content), `${name} has the exact bytes`);
   assert.deepEqual(await eventsOf(server, name), [40021, 40017], name);
   assert.deepEqual(hiddenIn(server), []);
 }
 
-/** Asserts that each request of an upload continued after the previous one. @param offsets offsets of the requests */
+/** Asserts that each request continued after the previous one. @param offsets offsets of the requests of one upload */
 export function assertNeverAnew(offsets: readonly number[]): void {
   assert.equal(offsets[0], 0);
   for (const [index, offset] of offsets.entries()) assert.ok(index === 0 || offset > (offsets[index - 1] ?? 0), offsets.join(' '));
 }
 
-/** Returns the IDs of a file's upload events, except those about interrupted requests. */
+/** Returns the IDs of the events about the uploads of a file, except those about interrupted requests. */
 export async function eventsOf(server: TestServer, name: string): Promise<number[]> {
   const events = (await server.events()).filter(({ data }) => data.path === `/${name}`).map(({ id }) => Number(id));
   return events.filter((id) => [40017, 40021, 40022, 40069].includes(id));

@@ -13,10 +13,10 @@ import { startReceiver, until } from './receiver.ts';
 import { testPassword } from './secrets.ts';
 import { startServer, type TestServer } from './server.ts';
 
-/** Time in milliseconds that authentication and the back-end take. */
+/** Time in milliseconds that authentication takes. The back-end's answer to an upload takes the same time. */
 const slowMs = 30;
 
-/** Latest time, in milliseconds, at which clients disconnect. By then, every request has ended. */
+/** Latest time, in milliseconds, at which clients disconnect. By then, no request waits any more. */
 const lastMs = 2 * slowMs + 120;
 
 interface Leaving {
@@ -107,7 +107,7 @@ async function startSlowServer(t: TestContext, service: Record<string, unknown> 
 
 let users = 0;
 
-/** Returns headers of a new user. */
+/** Returns headers of a user who has not been authenticated before. */
 function headersOf(request: Leaving, name: string): Record<string, string> {
   const authorization = `Basic ${Buffer.from(`user${users++}:${testPassword}`).toString('base64')}`;
   const { headers = {}, announced } = request;
@@ -130,7 +130,7 @@ function overHttp1(server: TestServer, request: Leaving, name: string, afterMs: 
       if (users % 2 === 0) socket.destroy();
       else socket.end();
     });
-    // The client reads nothing, like the slowest possible client.
+    // For the service, a reply that is not read is the slowest possible reply.
     socket.pause();
     socket.on('error', () => {});
     socket.on('close', () => resolve());
@@ -156,7 +156,7 @@ async function overHttp2(server: TestServer, ca: string, request: Leaving, name:
   session.destroy();
 }
 
-/** Returns the number of open uploads. */
+/** Returns the number of uploads that have begun, but have neither completed nor failed. */
 async function openUploads(server: TestServer): Promise<number> {
   const ids = (await server.events()).map((event) => Number(event.id));
   const count = (...wanted: number[]) => ids.filter((id) => wanted.includes(id)).length;
@@ -170,9 +170,9 @@ async function assertNothingIsLeft(server: TestServer, what: string): Promise<vo
 }
 
 /**
- * Makes clients disconnect at all moments of every request. Asserts that nothing is left open.
+ * Makes clients disconnect at all moments of every request. Asserts that no descriptor, temporary file or unfinished upload is left.
  *
- * @param stepMs time between two moments, in milliseconds
+ * @param stepMs time between two such moments, in milliseconds
  */
 export async function leaveAtAllMoments(t: TestContext, stepMs: number): Promise<void> {
   const server = await startSlowServer(t);

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-// A separate thread can swap between any two system calls of the service.
+// Runs in a separate thread, so that a swap can happen between any two system calls of the service.
 const swap = `
 const { renameSync, symlinkSync, unlinkSync } = require('node:fs');
 const { folder, aside, outside, durationMs } = require('node:worker_threads').workerData;
@@ -22,7 +22,11 @@ export interface Swapping {
   durationMs: number;
 }
 
-/** Swaps a folder and a symlink that leads outside, as fast as possible. @returns a function that returns whether this still goes on */
+/**
+ * For some time, swaps a folder and a symlink that leads outside, as fast as possible.
+ *
+ * @returns a function that returns whether they are still being swapped
+ */
 export function swapForLink(swapping: Swapping): () => boolean {
   let isSwapping = true;
   const worker = new Worker(swap, { eval: true, workerData: swapping });

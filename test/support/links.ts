@@ -11,7 +11,7 @@ export interface NewLink {
 export const json = { 'content-type': 'application/json' };
 export const page = { accept: 'text/html' };
 
-/** Requests a new link, by default as alice. */
+/** Requests a new link as alice, or as another user. */
 export function orderLink(server: Pick<TestServer, 'send'>, order: object, options: TestRequest = {}): Promise<TestReply> {
   return server.send('POST', '/home/__svc__/links', { ...options, headers: { ...json, ...options.headers }, body: JSON.stringify(order) });
 }
@@ -37,7 +37,7 @@ export async function told(server: Pick<TestServer, 'events'>, ...ids: number[])
 
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** Gets a reply with every described status of each operation on links. */
+/** Gets, for each operation on links, a reply with every status that the API description names. */
 export async function linkOperations(send: Exercise, asDenied: Exercise, asBanned: Exercise): Promise<void> {
   const all = '/home/__svc__/links';
   const one = `${all}/{id}`;

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** Sends the beginning of a reply, and then one piece repeatedly. */
+/** Sends the beginning of a reply, and then one piece repeatedly while the client reads. */
 export function flood(socket: Socket, beginning: string, piece: string): void {
   socket.write(beginning);
   const pump = () => {

@@ -13,8 +13,8 @@ export interface MachineCopy {
 }
 
 /**
- * Creates a copy of this machine's files without Node.js, until the end of the test: an overlay with `folder` at `/mnt`. Prints the reason
- * and returns undefined if this machine does not allow it.
+ * Creates a copy of this machine's files without Node.js: an overlay in the mount namespace of each script, with `folder` mounted at
+ * `/mnt`. The copy is removed at the end of the test. Returns undefined, and prints the reason, if this machine does not allow it.
  */
 export function machineCopy(t: TestContext, folder: string): MachineCopy | undefined {
   const place = temporaryFolder(t);
@@ -36,7 +36,7 @@ export function machineCopy(t: TestContext, folder: string): MachineCopy | undef
   return undefined;
 }
 
-/** Returns the changed files and symlinks of an overlay. An overlay represents deleted files by devices. */
+/** Returns the changed files and symlinks of an overlay. Deleted files, each of which the overlay represents by a device, are left out. */
 function filesBelow(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   const names = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink()).map(({ parentPath, name }) => join(parentPath, name));

@@ -10,7 +10,7 @@ import { cheapHash } from './passwords.ts';
 import { startReceiver, until } from './receiver.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** The secrets of the scenario. Only the receiver of a secret may get its text. */
+/** The secrets of the scenario. Each contains a unique text, which only the receiver of the secret may get. */
 export const secrets = {
   password: 'Marker-Password-1',
   nextPassword: 'Marker-Password-2',
@@ -73,7 +73,7 @@ export async function configure(folder: string, calloutUrl: string, hookUrl: str
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));
 }
 
-/** Returns the heap snapshot in a folder when it is complete. */
+/** Waits until the heap snapshot in a folder is complete, and returns it. On a busy machine, this takes some time. */
 async function heapWrittenTo(folder: string): Promise<string> {
   for (let waited = 0; waited < 200; waited++) {
     await sleep(200);
@@ -87,7 +87,7 @@ async function heapWrittenTo(folder: string): Promise<string> {
   assert.fail('no heap snapshot was written');
 }
 
-/** Makes every request that handles a secret, with success and with failure. @returns the replies as text, and the session IDs */
+/** Makes every request that handles a secret, with success and with failure. @returns all replies as text, and the session IDs */
 async function act(client: Client): Promise<{ replies: string; sessions: string[] }> {
   const replies: TestReply[] = [];
   const keep = async (reply: Promise<TestReply>) => void replies.push(await reply);
@@ -136,11 +136,12 @@ async function act(client: Client): Promise<{ replies: string; sessions: string[
   return { replies: replies.map((reply) => `${reply.rawHeaders.join('\n')}\n${reply.text}`).join('\n'), sessions: [session, other] };
 }
 
-/** Asserts that passwords and sessions are not kept after their check. @param snapshots folder for a snapshot of the heap */
+/** Asserts that passwords and sessions are not kept after they were checked. @param snapshots folder for a snapshot of the heap */
 async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, sessions: readonly string[]): Promise<void> {
   server.kill('SIGUSR2');
   const heap = await heapWrittenTo(snapshots);
-  // The heap contains secrets for others. The search at the end of the test must not find them.
+  // Secrets that the service sends to others must be in its memory, and so in the snapshot. Therefore the snapshot is removed before the
+  // search at the end of the test.
   rmSync(snapshots, { recursive: true });
   assert.ok(heap.includes('SVC_HTTP_SESSION'), 'the snapshot of the heap contains texts');
   assertNoSecret(heap, 'the heap', [secrets.password, secrets.nextPassword, secrets.wrongPassword]);
@@ -148,9 +149,10 @@ async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, ses
 }
 
 /**
- * Makes a service handle every secret, and then searches its outputs and files for the secrets.
+ * Makes a service do everything that handles a secret, and then searches the service's log, events, journal, delivery records, replies and
+ * errors for the secrets.
  *
- * @param options.withHeap whether to search the memory, too
+ * @param options.withHeap whether to search the memory as well, for secrets that the service must not keep
  */
 export async function assertSecretsStayHidden(t: TestContext, options: { withHeap: boolean }): Promise<void> {
   const folder = temporaryFolder(t);
@@ -170,7 +172,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   );
   assert.ok(hook.requests.some(({ headers }) => JSON.stringify(headers).includes(secrets.hookHeader)));
 
-  // Errors of a refused configuration are the likeliest to show a secret.
+  // An error message is most likely to show a secret when a configuration is refused.
   const good = readFileSync(join(folder, 'svc.config.json'), 'utf8');
   writeFileSync(join(folder, 'svc.config.json'), good.replace('"timeout":5', '"timeout":"${env:MARKED}"'));
   server.child.kill('SIGHUP');
@@ -185,7 +187,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   assertNoSecret(replies, 'a reply');
   const written = filesBelow(join(folder, 'data'));
   assert.ok(written.some((path) => path.includes('journal')) && written.some((path) => path.includes('deliveries')), `${written}`);
-  // The bodies of deliveries contain these secrets on purpose.
+  // If the configuration puts secrets into the bodies of deliveries, the records of deliveries contain them.
   const inFiles = Object.values(secrets).filter((secret) => secret !== secrets.environment);
   for (const path of written) {
     const text = readFileSync(path, 'latin1');

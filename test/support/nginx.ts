@@ -6,10 +6,14 @@ import { selfSign } from './certificates.ts';
 import { freePort } from './redis.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** The host name of nginx for clients. */
+/** The host name under which clients reach the nginx of `startNginx`. */
 export const publicHost = 'files.example.com';
 
-/** Starts nginx with the example's configuration. @param isPlain whether it serves without TLS, for raw bytes */
+/**
+ * Starts nginx with the example's configuration. Only ports, paths and the certificate are replaced.
+ *
+ * @param isPlain whether the proxy serves without TLS, so that a test can send raw bytes
+ */
 export async function startNginx(t: TestContext, upstream: string, isPlain = false): Promise<{ url: string; ca: string }> {
   const folder = temporaryFolder(t);
   const port = await freePort();

@@ -27,7 +27,11 @@ export interface Pair {
   events(id: number): Promise<ServiceEvent[]>;
 }
 
-/** Starts two processes on one Redis, with HTTP and SFTP. @param ban number of failures until an address is banned; 0 for never */
+/**
+ * Starts two processes on one Redis, with HTTP that supports locks, and SFTP.
+ *
+ * @param ban number of failures until an address is banned; 0 for never
+ */
 export async function startPair(
   t: TestContext,
   ban: number,

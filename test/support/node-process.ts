@@ -10,7 +10,7 @@ import type { Received } from './receiver.ts';
 import { freePort } from './redis.ts';
 import { testPassword } from './secrets.ts';
 
-/** A node in a separate process, which can be started again with the same port and data. */
+/** A node in a separate process. It can be killed and started again with the same port and data. */
 export interface NodeProcess {
   name: string;
   client: Client;
@@ -29,12 +29,12 @@ interface More {
   web?: Section;
   services?: (name: string) => Promise<Section>;
   event_handlers?: Section | undefined;
-  /** Sections that replace or (undefined) remove those of the usual configuration. */
+  /** Sections that replace those of the usual configuration. If the value is undefined, the section is omitted. */
   sections?: Section;
   env?: (name: string) => Record<string, string>;
 }
 
-/** Starts a node for each URL of Redis. All nodes serve one folder, and deliver events to one webhook. */
+/** Starts a node for each URL of Redis. All nodes serve one folder, and deliver events of uploads to one webhook. */
 export async function startNodes(
   t: TestContext,
   folder: string,

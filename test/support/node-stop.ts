@@ -9,7 +9,7 @@ import { testUser } from './secrets.ts';
 import { startSupervised } from './supervised.ts';
 
 /**
- * Stops two nodes during a download. Asserts that nothing is left behind, and that the download is complete after a single signal.
+ * Stops two nodes during a download. Asserts that nothing is left behind. Unless a second signal arrives, the download must be completed.
  *
  * @param kind `term`: SIGTERM; `twice`: SIGTERM twice; `group`: SIGINT to all processes, as with Ctrl-C
  */

@@ -18,7 +18,7 @@ export interface TestNode extends Client {
   stop(): Promise<boolean>;
 }
 
-/** Starts a node on a Redis. It has its own data folder, and shares the files with other nodes of `folder`. */
+/** Starts a node that uses a Redis. The node has its own data folder, and shares the accounts' files with other nodes of `folder`. */
 export async function startNode(
   t: TestContext,
   folder: string,
@@ -47,7 +47,7 @@ export async function startNode(
   return Object.assign(new Client(service.listening()[0]?.url ?? ''), { service, log, stop });
 }
 
-/** Returns the path of a node's configuration. */
+/** Returns the path of the file that a node of a folder reads at a reload. */
 export function configPath(folder: string, name: string): string {
   return join(folder, `${name}.config.json`);
 }
@@ -64,7 +64,7 @@ export interface Nodes {
   serverOf(name: string): ReturnType<typeof serverSection>;
 }
 
-/** Starts nodes with one Redis and one folder of files. @returns undefined if Redis is not installed */
+/** Starts nodes with one Redis and one folder of files. Undefined if Redis is not installed. */
 export async function startNodesOnRedis(t: TestContext, count: number, config: TestConfig): Promise<Nodes | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
   const redis = await startRedis(t);

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** Returns the names of the open files of this process in a folder, even of deleted ones. Needs Linux. */
+/** Returns the names, relative to a folder, of the files in it that this process has open, including deleted files. Needs Linux. */
 export function openBelow(folder: string): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

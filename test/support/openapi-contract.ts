@@ -23,7 +23,7 @@ interface Operation {
 }
 type Paths = Record<string, Record<string, Operation>>;
 
-/** Headers that every reply may have. */
+/** Headers of HTTP itself that every reply may have. */
 const general = new Set([
   'date',
   'connection',
@@ -77,14 +77,18 @@ export class Contract {
     );
   }
 
-  /** Returns the described statuses that no reply has had, as `get /path 200`. */
+  /** Returns the described statuses that no reply has had so far, as `get /path 200`. */
   unseen(): string[] {
     return this.operations()
       .flatMap(([name, { responses }]) => Object.keys(responses).map((status) => `${name} ${status}`))
       .filter((name) => !this.#seen.has(name) && !name.endsWith('default'));
   }
 
-  /** Checks status, headers and body of a reply against the document. @param path path in the document, such as `/home/{file}` */
+  /**
+   * Checks a reply against the description of its operation: the status, every header, the type and the body.
+   *
+   * @param path path in the document, such as `/home/{file}`
+   */
   check(method: string, path: string, reply: TestReply): void {
     const name = `${method.toLowerCase()} ${path} ${reply.status}`;
     const operation = this.document.paths[path]?.[method.toLowerCase()];
@@ -100,7 +104,11 @@ export class Contract {
     this.#checkBody(name, reply, response, pointer);
   }
 
-  /** Checks query and JSON body of a request against the document. @param path path in the document, such as `/api/events/{uuid}` */
+  /**
+   * Checks a successful request against the description of its operation: the parameters of the query, and the JSON body.
+   *
+   * @param path path in the document, such as `/api/events/{uuid}`
+   */
   checkRequest(method: string, path: string, query: URLSearchParams, body: unknown): void {
     const name = `the request ${method.toLowerCase()} ${path}`;
     const pointer = `/paths/${pointerPart(path)}/${method.toLowerCase()}`;
@@ -139,7 +147,7 @@ export class Contract {
       if (this.#undescribed.has(header)) continue;
       const reference = described.get(header);
       assert.ok(reference !== undefined, `${name}: the header ${header} is not described`);
-      // Header values are texts, even where the document requires a number.
+      // Header values are texts. If the description requires a number, they are converted.
       const { type } = this.#at<{ schema: { type?: string } }>(reference).schema;
       const typed = /^\d+$/.test(String(value)) && type !== 'string' ? Number(value) : String(value);
       this.#assertValid(`${name}, header ${header}`, `${reference.slice(1)}/schema`, typed);

@@ -29,7 +29,7 @@ const names = [
   ['{a: b}', '"\\"a"'],
 ];
 
-/** Returns values for `tokens` and `links`. @param right a further valid member @param wrong an invalid member */
+/** Returns values for the options `tokens` and `links`. @param right a further valid member @param wrong an invalid member */
 function grants(right: string, wrong: string): [string[], string[]] {
   return [
     ['{}', '{enabled: no}', '{maximum: 5, maximum_days: "30"}', `{${right}}`],
@@ -37,7 +37,7 @@ function grants(right: string, wrong: string): [string[], string[]] {
   ];
 }
 
-/** Every option: section, name, valid and invalid values as YAML. */
+/** Every option: its section, its name, valid values (some also as a string), and invalid values. The values are YAML. */
 export const options: [string, string, string[], string[]][] = [
   ['server', 'uuid', ['abc', 'cc5c804d-0a3c'], ['a/b', '"a|b"', '5', '""']],
   ['server', 'name', ['x'], ['[]', '5']],

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** Returns a folder on another file system than the temporary folders. Without one, the test is skipped; in CI it fails. */
+/**
+ * Returns a folder that is not on the file system of the temporary folders. If there is none, the test is skipped with a printed reason; in
+ * CI it fails.
+ */
 export function otherDisk(t: TestContext): string | undefined {
   const own = statSync(tmpdir()).dev;
   const other = ['/dev/shm', process.env.SVC_TEST_DISK ?? ''].find((place) => existsSync(place) && statSync(place).dev !== own);

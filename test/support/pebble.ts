@@ -13,12 +13,12 @@ import { temporaryFolder } from './temp.ts';
 export interface Pebble {
   /** URL of the authority's directory. */
   directory: string;
-  /** Certificate of the CA of the directory's TLS certificate. */
+  /** Certificate of the CA that signed the TLS certificate of the directory. */
   caPath: string;
   /** Ports to which the authority connects for `http-01` and for `tls-alpn-01`. */
   httpPort: number;
   tlsPort: number;
-  /** Returns the root of the issued certificates, as PEM. */
+  /** Returns the root of the certificates that the authority issues, as PEM. */
   root(): Promise<string>;
   stop(): void;
 }
@@ -26,7 +26,7 @@ export interface Pebble {
 /** The existing account that `needsExternalAccount` requires. */
 export const externalAccount = { key_id: 'kid-1', hmac_secret: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W' };
 
-/** Starts Pebble, which refuses a third of all valid nonces. @returns undefined if it is not installed */
+/** Starts Pebble. It refuses a third of all valid nonces. @returns undefined if it is not installed; in that case the test is skipped */
 export async function startPebble(t: TestContext, options: { needsExternalAccount?: boolean } = {}): Promise<Pebble | undefined> {
   if (!hasProgram(t, 'pebble') || !hasProgram(t, 'pebble-challtestsrv')) return undefined;
   const folder = temporaryFolder(t);

@@ -33,7 +33,7 @@ interface CameraPicture {
   isLittle: boolean;
 }
 
-/** Returns the beginning of a JPEG, up to its size, with a thumbnail in the Exif part. */
+/** Returns the beginning of a JPEG, up to its size. As in files of cameras, the Exif part has a thumbnail. */
 export function jpegWithThumbnail({ width, height, orientation, thumbnail, isLittle }: CameraPicture): Buffer {
   const tiff = Buffer.alloc(62);
   const write16 = (value: number, at: number) => (isLittle ? tiff.writeUInt16LE(value, at) : tiff.writeUInt16BE(value, at));

@@ -7,9 +7,9 @@ interface Inode {
   isFolder: boolean;
 }
 
-/** A change. It may survive a power cut before a sync makes it durable. */
+/** A change. Until a sync makes it durable, it may or may not survive a power cut. */
 export interface Change {
-  /** Positions in the trace: the change was made at `at`, and is durable from `lastsFrom` on. */
+  /** Positions in the trace: `at` is where the change was made, `lastsFrom` is where it becomes durable. */
   at: number;
   lastsFrom: number;
   what: string;
@@ -29,16 +29,17 @@ interface Descriptor {
   appends: boolean;
 }
 
-/** The content of a disk. */
+/** The content of the disk in one of the states that a power cut may leave. */
 interface DiskState {
   entries: Map<Inode, Map<string, Inode>>;
   contents: Map<Inode, Buffer>;
 }
 
 /**
- * A model of the disk below one folder, which the system calls of one process change. It relies only on POSIX: content is durable after
- * fsync or fdatasync of its file, and a name after fsync of its folder. A rename is atomic. After a power cut, any set of unsynced changes
- * may be on disk (as in ALICE: Pillai et al., OSDI 2014).
+ * A model of the disk below one folder, which the system calls of one process change. It relies only on the promises of POSIX: content is
+ * on disk after fsync or fdatasync of its file, and a name after fsync of its folder. Everything else may be written in any order. A rename
+ * is done completely or not at all. So after a power cut, any set of unsynced changes may be on disk (as in ALICE: Pillai et al., OSDI
+ * 2014).
  */
 export class TracedDisk {
   readonly #root: Inode = { isFolder: true };
@@ -50,13 +51,13 @@ export class TracedDisk {
   /** Positions in the trace at which replies were sent, with their statuses. */
   readonly answers: { at: number; status: number }[] = [];
 
-  /** @param path path of the folder, which is empty at first */
+  /** @param path path of the folder, which is empty when the process starts */
   constructor(path: string, calls: readonly SystemCall[]) {
     this.#path = path;
     for (const call of calls) this.#take(call);
   }
 
-  /** Returns the positions from `from` on at which a power cut can make a difference. */
+  /** Returns the positions, from a given one on, at which a power cut can make a difference. */
   cuts(from: number): number[] {
     const places = [...this.#changes.flatMap(({ at, lastsFrom }) => [at, lastsFrom]), ...this.answers.map(({ at }) => at)];
     return [...new Set(places)].filter((at) => at >= from && at !== Number.POSITIVE_INFINITY).sort((a, b) => a - b);
@@ -67,7 +68,11 @@ export class TracedDisk {
     return this.#changes.filter(({ at, lastsFrom }) => at <= cut && lastsFrom > cut);
   }
 
-  /** Writes a possible state after a power cut to a real folder. @param isKept for an unsynced change; 'torn' writes half of it */
+  /**
+   * Writes one of the possible states after a power cut to a real folder.
+   *
+   * @param isKept returns whether an unsynced change reached the disk; 'torn' writes half of its content
+   */
   writeState(folder: string, cut: number, isKept: (change: Change) => boolean | 'torn'): void {
     const state: DiskState = { entries: new Map([[this.#root, new Map()]]), contents: new Map() };
     for (const change of this.#changes) {
@@ -176,7 +181,7 @@ export class TracedDisk {
     add(target, { inode, offset, bytes: data.subarray(0, written) });
   }
 
-  // Changes made while the sync runs may be missing from it.
+  // The sync is certain to include only changes that were made before it began.
   #sync(inode: Inode, from: number, to: number): void {
     for (const change of this.#changes) {
       if (change.at >= from || change.lastsFrom <= to) continue;

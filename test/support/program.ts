@@ -5,7 +5,7 @@ export interface ProgramEnd {
   output: string;
 }
 
-/** Runs a foreign program to its end. @returns stdout and stderr together */
+/** Runs a foreign program to its end. stdout and stderr are collected together. */
 export function runProgram(
   program: string,
   args: readonly string[],

@@ -2,7 +2,7 @@ import { packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import type { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
 
-/** Messages of ssh2's client, sent without its checks. */
+/** Messages that the client of ssh2 sends without checking whether a server may receive them. */
 export interface RawProtocol {
   session(id: number, windowBytes: number, packetBytes: number): void;
   exec(id: number, command: string, wantsReply: boolean): void;
@@ -25,21 +25,21 @@ export function protocolOf(client: unknown): RawProtocol {
   return (client as { _protocol: RawProtocol })._protocol;
 }
 
-/** The replies of a server about channels. */
+/** The replies of a server to requests about channels. */
 export interface ChannelAnswers {
   /** The server's numbers of the opened channels. */
   opened: number[];
   refused: number;
-  /** Number of granted requests. */
+  /** Number of granted requests on channels. */
   granted: number;
   denied: number;
   /** The client's numbers of the channels that the server has closed. */
   closed: number[];
-  /** Resolves when all requests have been answered. */
+  /** Resolves when all requests sent so far have been answered. */
   settled(): Promise<void>;
 }
 
-/** Counts replies in place of the client, which would treat replies on unknown channels as an error. */
+/** Handles replies in place of the client, and counts them. The client would treat replies on unknown channels as an error. */
 export function countAnswers(client: unknown): ChannelAnswers {
   const protocol = protocolOf(client);
   let onPong: () => void = () => {};
@@ -62,15 +62,15 @@ export function countAnswers(client: unknown): ChannelAnswers {
   return answers;
 }
 
-/** A channel with the SFTP subsystem, whose window is never enlarged. */
+/** A channel with the SFTP subsystem. The test chooses the size of its window, which is never enlarged. */
 export interface RawChannel {
   send(type: number, build?: (fields: FieldWriter) => unknown): void;
-  /** Returns the next reply. */
+  /** Returns the next reply that has not been returned yet. */
   reply(): Promise<SftpReply>;
   close(): void;
 }
 
-/** Opens a channel without the client's knowledge. @param id client's number of the channel, which ssh2 must not use */
+/** Opens a channel that the client of ssh2 does not know about. @param id client's number of the channel, which ssh2 must not use itself */
 export async function openRawChannel(client: unknown, id: number, windowBytes: number, packetBytes = 32_768): Promise<RawChannel> {
   const protocol = protocolOf(client);
   const before = { ...protocol._handlers };

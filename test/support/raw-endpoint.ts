@@ -1,7 +1,11 @@
 import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** Starts an authentication endpoint that answers with raw bytes, after a 401 to svc's test at its start. @returns its URL */
+/**
+ * Starts an authentication endpoint that answers with raw bytes. It answers 401 to the request by which svc tests the method when it starts.
+ *
+ * @returns its URL
+ */
 export async function rawEndpoint(t: TestContext, answer: (socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => {});

@@ -1,5 +1,6 @@
-// Runs all webhook receivers of a test process. receiver.ts sends it messages. The n-th request to a receiver gets the n-th answer of its
-// script. Further requests get `otherwise` or, with `repeat`, the answers again.
+// Runs all webhook receivers of a test process in one process. receiver.ts starts it, and sends it messages that start a receiver, answer
+// its held requests, or stop it. The n-th request to a receiver gets the n-th answer of its script. Further requests get `otherwise` or,
+// with `repeat`, the answers of the script again.
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 
@@ -8,7 +9,7 @@ const receivers = new Map();
 function answer(response, { status = 200, reason, headers = {}, body = '', delayMs = 0, isHeld = false, fault }, held) {
   const reply = () => {
     const { socket } = response;
-    // The client may have disconnected.
+    // The client may have disconnected meanwhile.
     if (!socket) return;
     switch (fault) {
       case undefined:
@@ -91,5 +92,5 @@ process.on('message', ({ receiver, options, action }) => {
   else for (const reply of receivers.get(receiver).held.splice(0)) reply();
 });
 
-// Otherwise receivers would keep this process running after its parent.
+// Without this line, receivers would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 
-/** The answer to a request. The default is 200 without a body. */
+/** The answer of a receiver to a request. The default is 200 without a body. */
 export interface Answer {
   status?: number;
   reason?: string;
   headers?: Record<string, string>;
   body?: string;
   delayMs?: number;
-  /** Whether the answer waits for `release`. */
+  /** Whether the receiver does not answer until `release` is called. */
   isHeld?: boolean;
   fault?: 'reset' | 'close' | 'hang' | 'garbage' | 'short' | 'header-only' | 'endless';
 }
@@ -21,7 +21,7 @@ export interface Received {
   url: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** Time of the complete request, as Unix time in milliseconds. */
+  /** Time when the request had arrived completely, as Unix time in milliseconds. */
   atMs: number;
 }
 
@@ -30,7 +30,7 @@ export interface Receiver {
   requests: Received[];
   /** Resolves when this number of requests has arrived; fails after ten seconds. */
   received(count: number): Promise<Received[]>;
-  /** Returns the events of all requests, or of those that `passes` accepts. */
+  /** Returns the events of all requests so far, or of those for which `passes` is true. The bodies must be JSON. */
   events(passes?: (request: Received, index: number) => boolean): ServiceEvent[];
   release(): void;
   stop(): void;
@@ -54,7 +54,7 @@ let host: ChildProcess | undefined;
 let started = 0;
 let running = 0;
 
-/** Starts a receiver, until the end of the test. All receivers share one process. */
+/** Starts a receiver, which is stopped at the end of the test. All receivers of a test process share one process. */
 export async function startReceiver(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
   host ??= startHost();
   const to = host;
@@ -117,16 +117,17 @@ function startHost(): ChildProcess {
   child.once('exit', () => {
     host = undefined;
   });
-  // The process of the receivers ends with its channel, and must not keep the test process running.
+  // The process of the receivers ends when its channel closes, which happens when the test process ends. It must not keep the test process
+  // running.
   child.channel?.unref();
   child.unref();
   return child;
 }
 
-/** Waits until a condition is true. Fails after half a minute. */
+/** Waits until a condition is true. After half a minute it fails with the name of the condition. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 30_000;
-  // The check may be expensive, such as reading a journal.
+  // The pause grows, because the check may be expensive. For example, it may read a journal each time.
   for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
     if (performance.now() > endMs) assert.fail(`waited half a minute for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -19,7 +19,7 @@ export interface SentinelGroup {
 export interface GroupOptions {
   /** Options of the Redis servers. */
   redis?: string[];
-  /** Arguments of the Sentinels, and lines of their configuration. */
+  /** Options of the Sentinels: those of the program, and lines of the configuration. */
   sentinel?: string[];
   lines?: string[];
   how?: Pick<RedisOptions, 'cli' | 'listen'>;
@@ -35,7 +35,7 @@ export async function startSentinelGroup(
   const replica = await startRedis(t, [...redis, ...replicaOptions], { ...how, isFresh: true });
   await until('the replica follows', async () => /master_link_status:up/.test(await replica.command('INFO replication')));
   await markAsUsed(primary.command);
-  // Discovery would take up to ten seconds.
+  // The configuration tells the Sentinels about each other, because discovery takes up to ten seconds.
   const ids = [0, 1, 2].map((index) => String(index).repeat(40));
   const ports = [await freePort(), await freePort(), await freePort()];
   const configuration = (own: number) =>
@@ -61,7 +61,7 @@ export async function startSentinelGroup(
   return { address, url: `redis+sentinel://${address}`, primary, replica, sentinels };
 }
 
-/** Waits until the replica has all data of its primary. WAIT would wait only for writes of its own connection. */
+/** Waits until the replica has all data that its primary has now. (The command WAIT only waits for writes of its own connection.) */
 export async function untilReplicated(primary: TestRedis): Promise<void> {
   const offsets = async () => {
     const info = await primary.command('INFO replication');
@@ -71,7 +71,7 @@ export async function untilReplicated(primary: TestRedis): Promise<void> {
   await until('the replica is up to date', async () => (await offsets()).replica >= own);
 }
 
-/** Servers that share the slots of a cluster, at first without replicas. */
+/** Servers that share the slots of a cluster. They have no replicas until a test adds some. */
 export interface Cluster {
   /** `host:port` of all servers, without a scheme. */
   address: string;
@@ -82,7 +82,7 @@ export interface Cluster {
   addReplica(of: TestRedis): Promise<TestRedis>;
 }
 
-// The bus of a cluster listens at the port plus 10,000, which must be below the dynamic ports, too.
+// The bus of a cluster listens at the port plus 10,000. This port must not be in the system's range of dynamic ports, either.
 async function clusterPort(): Promise<number> {
   for (;;) {
     const port = await freePort();

@@ -46,7 +46,10 @@ export const longSessions = {
   log: silentLog,
 };
 
-/** Returns the data of a login to an account whose UUID equals its name. The login used the first fingerprint. */
+/**
+ * Returns the data of a login to an account whose UUID equals its name. The fingerprints are those of the account's passwords; the login
+ * used the first of them.
+ */
 export function loginOf(name: string, fingerprints = ['first']): Identity {
   return { name, uuid: name, method: { uuid: 'm', type: 'application' }, proof: { type: 'password', fingerprints: [...fingerprints] } };
 }
@@ -64,7 +67,7 @@ export interface TestRedis {
   url: string;
   /** Sends one inline command on a separate connection, and returns the raw reply. */
   command(line: string): Promise<string>;
-  /** Kills Redis. Its writes of the last second may be lost. */
+  /** Kills Redis with SIGKILL. Data that was appended to its file within the last second may be lost. */
   kill(): Promise<void>;
   /** Starts Redis again with the same data and port. */
   restart(): Promise<void>;
@@ -72,7 +75,10 @@ export interface TestRedis {
   resume(): void;
 }
 
-/** Returns a free port below the dynamic ports (ip(7)), which connections of other processes may take. */
+/**
+ * Returns a free port below the system's range of dynamic ports (ip_local_port_range in ip(7)). Otherwise a connection of another process
+ * might take the port before the test listens on it.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(10_000, 32_000);
@@ -100,9 +106,9 @@ export interface RedisOptions {
   isFresh?: boolean;
   /** Options of `redis-cli`, for a Redis that requires credentials or TLS. */
   cli?: string[];
-  /** Options with which Redis listens; by default on a port without TLS. */
+  /** Returns the options with which Redis listens; by default on a port without TLS. */
   listen?: (port: number) => string[];
-  /** Configuration of a Sentinel to start in place of a Redis. */
+  /** Configuration of a Sentinel. With it, the server is a Sentinel. */
   sentinel?: string;
   port?: number;
 }
@@ -156,7 +162,10 @@ async function viaCli(folder: string, args: string[], line: string): Promise<str
   return output;
 }
 
-/** Time in milliseconds that nodes wait for each other after Redis lost data. Each node checks Redis every half second. */
+/**
+ * Time in milliseconds that the nodes of a test wait for each other after Redis lost data. Each node checks Redis every half second, so it
+ * notices the loss within this time.
+ */
 const settleMs = 700;
 
 /** Opens a link to a Redis. The link is closed at the end of the test. */
@@ -168,7 +177,7 @@ export async function linkTo(t: Ending, url: string, options: Partial<RedisLinkO
   return link;
 }
 
-/** Starts a proxy to a port. After `cut`, bytes are neither forwarded nor refused, as in a broken network. */
+/** Starts a proxy to a port. A test can cut it: bytes are then neither forwarded nor refused, as in a broken network. */
 export async function startProxy(t: TestContext, target: number): Promise<{ port: number; cut(): void; mend(): void }> {
   const pairs = new Set<[Socket, Socket]>();
   let isCut = false;

@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { isInstalled } from '../../scripts/installed.mjs';
 
-/** Returns whether a foreign program is installed. If not, the test is skipped; in CI it fails. */
+/**
+ * Returns whether a foreign program is installed. If not, the test is skipped and the reason is printed. In CI the test fails instead,
+ * because no test may be skipped there.
+ */
 export function hasProgram(t: TestContext, program: string): boolean {
   return isThere(t, program, isInstalled(program));
 }
 
-/** Like `hasProgram`, for a library or scripts. */
+/** Like `hasProgram`, for a library or scripts: checks whether a file or folder of the package exists. */
 export function hasPackage(t: TestContext, debianPackage: string, path: string): boolean {
   return isThere(t, debianPackage, existsSync(path));
 }

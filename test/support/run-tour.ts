@@ -34,7 +34,7 @@ async function untilAccepting(port: number): Promise<void> {
   }
 }
 
-/** Writes a configuration, whose port may be taken on this machine. */
+/** The command that writes a configuration, whose port may be taken on this machine. */
 const init = 'svc init 2> /dev/null';
 
 interface TourShell {
@@ -45,16 +45,19 @@ interface TourShell {
   withPorts(text: string): string;
 }
 
-/** Starts a shell as a reader has it: `svc` is installed, and stdout and stderr are one output. */
+/**
+ * Starts a shell like the one that a reader of the page uses: `svc` is installed, and stdout and stderr are one output. At the end of the
+ * test, the shell and everything that runs in it are ended.
+ */
 async function tourShell(t: TestContext): Promise<TourShell> {
   const ports = new Map<string, string>();
   for (const shown of ['8080', '9000', '9001', '2222']) ports.set(shown, String(await freePort()));
   const cwd = temporaryFolder(t);
-  // With `exec`, the process ID stays the same, so the shell can end the process.
+  // `svc` is a script that runs the built executable with `exec`. So the process ID stays the same, and the shell can end the process.
   const tools = temporaryFolder(t);
   writeFileSync(join(tools, 'svc'), `#!/bin/sh\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const { SVC_CONFIG: _, ...env } = process.env;
-  // A binary must not need Node.js.
+  // A binary must not need Node.js. So for a binary, Node.js is hidden from the tour, if the test has the privileges for this.
   const withoutNode = 'mount --bind /bin/false "$(readlink -f "$(command -v node)")" && exec bash --norc';
   const isHidden = isBinary && process.getuid?.() === 0;
   const shell = spawn(isHidden ? 'unshare' : 'bash', isHidden ? ['--mount', 'bash', '-c', withoutNode] : ['--norc'], {
@@ -62,7 +65,7 @@ async function tourShell(t: TestContext): Promise<TourShell> {
     env: { ...env, NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` },
     detached: true,
   });
-  // The servers of a failed tour must end, too.
+  // The whole process group is killed, because the servers of a failed tour must not continue to run.
   t.after(() => {
     try {
       process.kill(-(shell.pid as number), 'SIGKILL');
@@ -73,7 +76,11 @@ async function tourShell(t: TestContext): Promise<TourShell> {
   return { shell, cwd, ports, withPorts };
 }
 
-/** Pastes all commands of a page into a shell at once. @returns the shell's folder; undefined if curl is not installed */
+/**
+ * Pastes all commands of a page into a shell at once, and waits until the last one has ended.
+ *
+ * @returns the shell's folder; undefined if curl is not installed
+ */
 export async function pasteTour(t: TestContext, file: string): Promise<string | undefined> {
   if (!hasProgram(t, 'curl')) return undefined;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
@@ -84,7 +91,7 @@ export async function pasteTour(t: TestContext, file: string): Promise<string | 
   shell.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  // In a terminal, a program that reads standard input would swallow the commands after it.
+  // As in a terminal, a program that reads standard input would swallow the commands after it.
   shell.stdin.write(`${commands.join('\n')}\necho "all done"\n`);
   await until('the last command has ended', () => output.includes('all done'));
   shell.stdin.end();
@@ -92,7 +99,7 @@ export async function pasteTour(t: TestContext, file: string): Promise<string | 
   return cwd;
 }
 
-/** Types the commands of a page into a shell. Asserts that the output is that on the page. */
+/** Types the commands of a page into a shell. Asserts that their output is that on the page. */
 export async function runTour(t: TestContext, file: string, heading?: string): Promise<void> {
   if (!hasProgram(t, 'curl')) return;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
@@ -106,7 +113,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
     output = '';
     const isServer = command.endsWith('&');
     const real = withPorts(command);
-    // The first tour misspells this option on purpose.
+    // In the first tour, one command misspells an option on purpose. The port in this command is not changed.
     const typed = command.includes('prot: 8080') ? command : real;
     shell.stdin.write(`${typed}\n${isServer ? '' : `echo "done ${index}"\n`}`);
     if (isServer && expected.trim() === '') {
@@ -127,7 +134,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
   await new Promise((resolve) => shell.on('close', resolve));
 }
 
-/** Changes the port in a configuration, because it may be taken on this machine. */
+/** Changes the port in the configuration that `svc init` wrote, because it may be taken on this machine. */
 function usePort(file: string, port: string): void {
   writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', `port: ${port}`));
 }

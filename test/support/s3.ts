@@ -6,15 +6,15 @@ import { authorization } from '../../src/webhooks/forward/s3-target.ts';
 
 export const s3Keys = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 
-/** A storage with the part of S3 for uploads. It checks every signature and checksum. */
+/** A storage with the part of S3 that uploads need. It checks every signature and checksum. */
 export interface Storage {
   endpoint: string;
   objects: Map<string, Buffer>;
-  /** Unfinished uploads by ID, with their parts by number. */
+  /** Unfinished uploads by ID, with their key, and their parts by number. */
   uploads: Map<string, { key: string; parts: Map<number, Buffer> }>;
   /** Method and URL of each request so far. */
   asked: string[];
-  /** Called before each request; returns true if it has answered the request. */
+  /** Called before each request is handled; returns true if it has answered the request. */
   fault?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
 }
 
@@ -110,7 +110,7 @@ function answer(storage: Storage, region: string, request: IncomingMessage, resp
   refuse(400, 'InvalidRequest');
 }
 
-/** Returns why a signature is not valid, or undefined. */
+/** Returns the reason why a signature is not valid, or undefined if it is valid. */
 export function signatureFault(
   { method = '', headers }: IncomingMessage,
   path: string,

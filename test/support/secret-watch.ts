@@ -3,16 +3,18 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { findSecrets, learnFromText, learnSecret, rememberSecrets } from './secrets.ts';
 
-/** Files in which the test or its clients write secrets on purpose. */
+/** Files in which the test or its clients write secrets on purpose. All other files in a test's folder are searched for secrets. */
 const exempt: readonly { name: RegExp; reason: string }[] = [
   { name: /(^|\/)[\w.-]*config[\w.-]*\.(json|ya?ml)$/, reason: 'the configuration holds the passwords that the service sends to others' },
   { name: /\.(pem|key)$/, reason: 'the test makes keys for the service' },
 ];
 
-/** Maximum size, in bytes, of searched files. Larger files are content of a test. */
+/**
+ * Maximum size, in bytes, of files that are searched. Larger files are content of a test. Logs and journals are always searched.
+ */
 const maxBytes = 16 * 1024 * 1024;
 
-/** A test, or all tests of a file. */
+/** A test, or all tests of a file. Everything that is started in it is stopped at its end. */
 export interface Ending {
   after(end: () => unknown): void;
 }
@@ -28,7 +30,10 @@ const watchedTests = new WeakMap<Ending, Watched>();
 /** Number of watched tests that have not ended. */
 let running = 0;
 
-/** Searches all outputs and folders of a test for secrets at its end, before they are removed. If one is found, the test fails. */
+/**
+ * The service of a test must not show a secret anywhere: in its log, on stdout and stderr, or in any file that it writes. At the end of the
+ * test, before its folders are removed, all registered outputs and folders are searched. If they contain a secret, the test fails.
+ */
 function watched(t: Ending): Watched {
   const before = watchedTests.get(t);
   if (before) return before;
@@ -53,14 +58,17 @@ function watched(t: Ending): Watched {
   return now;
 }
 
-/** Makes a test fail at its end. The hook is registered last, because hooks after one that throws do not run. */
+/**
+ * Makes a test fail at its end, by a hook that throws. The hook is registered last, because hooks after it do not run, and so could not
+ * release their resources.
+ */
 export function failAtEnd(t: Ending, fault: unknown): void {
   t.after(() => {
     throw fault;
   });
 }
 
-/** Registers a folder. At the end of the test, it is searched and removed. */
+/** Registers a folder. At the end of the test, after everything was stopped, it is searched and removed. */
 export function watchFolder(t: Ending, folder: string): void {
   watched(t).folders.push(folder);
 }
@@ -71,12 +79,16 @@ export function watchOutput(t: Ending, stop: () => unknown, outputs: Watched['te
   watched(t).texts.push(...outputs);
 }
 
-/** Allows secrets in some places. @param place matches the name of an output, or a path below a test's folder */
+/**
+ * Allows secrets in an output or file that must contain them.
+ *
+ * @param place matches the name of an output, or a path below a test's folder
+ */
 export function allowSecrets(t: Ending, place: RegExp, _reason: string): void {
   watched(t).allowed.push(place);
 }
 
-/** Returns the secrets that the service of a test has shown so far. */
+/** Returns the secrets that the service of a test has shown so far. Used by the tests of this module. */
 export function secretsShown(t: Ending): string[] {
   return lookThrough(watched(t));
 }
@@ -94,7 +106,10 @@ function lookThrough({ folders, texts, allowed }: Watched): string[] {
   return [...inTexts, ...inFiles];
 }
 
-/** Removes the password of the first account from a text. `svc serve` prints it once; it must not appear elsewhere. */
+/**
+ * Removes the password that `svc serve` creates for its first account. It is printed once, so that the user can log in, and must not appear
+ * elsewhere.
+ */
 function withoutNewPassword(text: string): string {
   return text.replace(/^(.*Account: \w+ {3}Password: )(\S+)/gm, (_, before: string, password: string) => {
     learnSecret(password, 'the password that svc serve made');
@@ -107,7 +122,7 @@ function filesBelow(folder: string): string[] {
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return filesBelow(path);
-    // The service writes only names in UTF-8.
+    // The service writes only names in UTF-8. So a file with another name was created by a test.
     if (!entry.isFile() || entry.name.includes('\ufffd')) return [];
     const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
     return size > 0 && (size <= maxBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];

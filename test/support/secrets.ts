@@ -1,4 +1,7 @@
-/** The default password of accounts in tests. If it is found in an output, the service has shown it. */
+/**
+ * The default password of accounts in tests. It occurs nowhere else. So if it is found in an output, the service has shown it
+ * (test/support/secret-watch.ts).
+ */
 export const testPassword = 'marker-Wq7Zt4Kp';
 
 /** The credentials that `Client` sends by default. */
@@ -28,7 +31,7 @@ export function learnSecret(secret: string | undefined, what: string): void {
   if (known.size > maxSecrets) known.delete([...known.keys()][1] as string);
 }
 
-/** @returns a function that forgets the secrets learned since this call */
+/** @returns a function that forgets the secrets learned since this call, because another test may use the same words without secrecy */
 export function rememberSecrets(): () => void {
   const before = new Set(known.keys());
   return () => {
@@ -48,7 +51,10 @@ export function learnAuthorization(value: string): void {
 const secretMember =
   /["']?\b(password|passwordd|current_password|new_password|signing_secret|secret|session|api_key)["']?\s*[:=]\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"'{}[\],&]+))/g;
 
-/** Learns the secrets in the text of a configuration, a form or a JSON body: values of secret members, and credentials in URLs. */
+/**
+ * Learns the secrets in the text of a configuration, a form or a JSON body: values of members with typical names (such as `password`), and
+ * credentials in URLs. Password hashes, and references to variables and files, are not secrets.
+ */
 export function learnFromText(text: string, where: string): void {
   for (const [, name, quoted, apostrophes, plain] of text.matchAll(secretMember)) {
     const value = quoted === undefined ? (apostrophes ?? plain ?? '') : unescaped(quoted);
@@ -88,7 +94,9 @@ interface Form {
 
 const formsBySecret = new Map<string, Form[]>();
 
-/** Returns all forms in which a secret may appear in a text. Its base64 form may be a part of a longer one. */
+/**
+ * Returns all forms in which a secret may appear in a text. Its base64 form may be a part of a longer one, such as that of `user:password`.
+ */
 export function formsOf(secret: string): Form[] {
   const cached = formsBySecret.get(secret);
   if (cached) return cached;
@@ -106,7 +114,7 @@ export function formsOf(secret: string): Form[] {
     { coding: 'in hex', text: bytes.toString('hex').toUpperCase() },
   ];
   for (const offset of [0, 1, 2]) {
-    // Use only base64 characters that do not depend on neighbouring bytes.
+    // Use only those base64 characters that do not depend on neighbouring bytes.
     const whole = Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
       .replace(/=+$/, '');

@@ -32,7 +32,7 @@ const testPasswordHash = cheapHash(testPassword);
 
 type Section = Record<string, unknown>;
 
-/** Sections of a configuration. By default, `alice` has a folder over HTTP. */
+/** Sections of a configuration. By default, `alice` (password `testPassword`) has a folder, which is served over HTTP. */
 export interface TestConfig {
   server?: Section;
   group?: Section;
@@ -53,7 +53,7 @@ export async function testConfig(folder: string, config: TestConfig = {}) {
   return configFromObject(await testSections(folder, config), folder);
 }
 
-/** Returns the sections of a configuration file. */
+/** Returns the sections of a test's configuration, in the form of a file. */
 export async function testSections(folder: string, config: TestConfig) {
   return {
     server: {
@@ -73,13 +73,15 @@ export async function testSections(folder: string, config: TestConfig) {
   };
 }
 
-/** Writes a configuration for `svc serve`. Without it, the start would hash a password at full cost. */
+/**
+ * Writes a configuration for `svc serve` to a test's folder. If there were no configuration, the start would hash a password at full cost.
+ */
 export async function writeConfig(folder: string, config: TestConfig = {}): Promise<void> {
   mkdirSync(join(folder, 'home'), { recursive: true });
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, config)));
 }
 
-/** Starts a server in this process, on a free port, until the end of the test. */
+/** Starts a server in this process, on a free port. It is stopped at the end of the test. */
 export async function startServer(t: TestContext, config: TestConfig = {}, clock: Clock = systemClock): Promise<TestServer> {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'home'));

@@ -17,7 +17,12 @@ export interface SftpLogin {
   ended: Promise<void>;
 }
 
-/** Logs in over SSH and starts SFTP. @param onBanner called with the server's banner @throws Error if the login is refused */
+/**
+ * Logs in over SSH and starts the SFTP subsystem.
+ *
+ * @param onBanner called with the server's banner before the login
+ * @throws Error if the login is refused
+ */
 export async function loginSftp(
   t: TestContext,
   port: number,

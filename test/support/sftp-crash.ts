@@ -26,7 +26,12 @@ interface Versions {
   begun: number;
 }
 
-/** Kills a server repeatedly during uploads over SFTP, and checks files and journal. @returns the number of confirmed uploads */
+/**
+ * Kills a server repeatedly during uploads over SFTP. Asserts that each file has its complete old or new content, that nothing is left
+ * behind, and that every confirmed upload is in the journal.
+ *
+ * @returns the number of confirmed uploads
+ */
 export async function killDuringUploads(t: TestContext, { rounds, clients }: { rounds: number; clients: number }): Promise<number> {
   const folder = temporaryFolder(t);
   const files = join(folder, 'home');
@@ -49,7 +54,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
       const client = { port: Number(port), isOver: () => isOver, onConfirmed: resolve };
       uploading = [...versions].map(([name, of]) => overwrite(t, client, name, of));
     });
-    // The pauses differ, so that the kills meet uploads at different moments.
+    // The pause begins after the first complete upload, and differs in each round, so that the kill meets uploads at different moments.
     await sleep((round * 137) % 700);
     isOver = true;
     server.child.kill('SIGKILL');
@@ -66,7 +71,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
   return confirmed;
 }
 
-/** Asserts that each file has one complete version, with which the next round begins. */
+/** Asserts that each file has one complete version. The next round begins with the current versions. */
 function assertWhole(folder: string, versions: ReadonlyMap<string, Versions>, when: string): void {
   const hidden = readdirSync(folder).filter((name) => name.startsWith('.'));
   assert.deepEqual(hidden, [], `${when}: nothing is left behind`);
@@ -83,7 +88,7 @@ function assertWhole(folder: string, versions: ReadonlyMap<string, Versions>, wh
   }
 }
 
-/** Uploads versions until the connection ends. */
+/** Uploads one version after the other until the connection ends. */
 async function overwrite(
   t: TestContext,
   { port, isOver, onConfirmed }: { port: number; isOver: () => boolean; onConfirmed: () => void },
@@ -91,7 +96,7 @@ async function overwrite(
   of: Versions,
 ): Promise<void> {
   let login: SftpLogin | undefined;
-  // The server limits simultaneous logins from one address.
+  // The server limits the number of simultaneous logins from one address.
   while (!login && !isOver()) login = await loginSftp(t, port).catch(() => sleep(100).then(() => undefined));
   if (!login) return;
   const { sftp, ended } = login;

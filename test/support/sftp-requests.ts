@@ -2,7 +2,7 @@ import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets
 import { FieldReader } from '../../src/ssh/sftp/packets/read-request.ts';
 import { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 
-/** Returns the packet of a request, with its length first. */
+/** Returns the packet of a request, with its length at the beginning. */
 export function requestPacket(type: number, id: number, build: (fields: FieldWriter) => unknown = () => {}): Buffer {
   const fields = new FieldWriter(type).uint32(id);
   build(fields);
@@ -17,7 +17,7 @@ export type SftpReply =
   | { kind: 'name'; id: number; items: { name: string; longName: string; attributes: Attributes }[] }
   | { kind: 'extended'; id: number; fields: FieldReader };
 
-/** Reads a reply without its length. */
+/** Reads a reply, which begins with its type. The length in front of it has been removed. */
 export function readReply(bytes: Buffer): SftpReply {
   const fields = new FieldReader(bytes);
   const type = fields.byte();

@@ -49,7 +49,7 @@ const component = { uuid: 'sftp', type: 'ssh', name: 'SFTP' };
 const peer = { address: '127.0.0.1', port: 1, protocol: 'TCP', family: 'IPv4' } as const;
 const context: EventContext = { account: { uuid: 'alice', name: 'alice', peer }, component };
 
-/** Returns the files of an account in a new folder, without a service. */
+/** Returns the files of an account in a new folder, as an SSH service would have them, but without a service. */
 export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {}): TestFiles {
   const folder = temporaryFolder(t);
   const home = join(folder, 'home');
@@ -156,7 +156,7 @@ export function testSession(
   return { ...shared, client: new RawSftp(theirs), channel, served, lose: () => gone.abort() };
 }
 
-/** Returns two connected streams. Written bytes wait until they are read. */
+/** Returns two connected streams. Bytes written to one of them wait until they are read from the other. */
 function streamPair(): [Duplex, Duplex] {
   const end = (other: () => Duplex): Duplex & { wanted?: () => void } =>
     Object.assign(
@@ -183,7 +183,7 @@ function streamPair(): [Duplex, Duplex] {
   return [a, b];
 }
 
-/** A client that sends raw SFTP packets, and need not wait for replies. */
+/** A client that sends raw SFTP packets. It may send many requests before it reads replies. */
 export class RawSftp {
   readonly stream: Duplex;
   #received = Buffer.alloc(0);

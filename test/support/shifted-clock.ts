@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../../src/lib/clock.ts';
 
-/** The system's clock with jumps, which do not affect its timers. */
+/** The system's clock, which a test can make jump. The jumps do not affect the timers of the clock. */
 export class ShiftedClock implements Clock {
   #aheadMs = 0;
   readonly after = systemClock.after;
@@ -20,7 +20,7 @@ export class ShiftedClock implements Clock {
   }
 }
 
-/** A clock with jumps, whose periodic work the test can run at once (`runPeriodic`). */
+/** A clock that a test can make jump. The test can also run the clock's periodic work at once (`runPeriodic`). */
 export class SteppedClock extends ShiftedClock {
   readonly #periodic = new Set<() => void>();
   override readonly every = (periodMs: number, action: () => void): Timer => {

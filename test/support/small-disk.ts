@@ -7,7 +7,9 @@ import type { TestContext } from 'node:test';
 import type { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 
-/** Mounts a small file system (tmpfs). Without root, the test is skipped. */
+/**
+ * Mounts a small file system (tmpfs), which needs root. Without root the test is skipped and the reason is printed; in CI the test fails.
+ */
 export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'svc-disk-'));
   if (!mount(t, disk, sizeKib)) {
@@ -23,10 +25,11 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
 }
 
 /**
- * Creates a home folder with a folder `d` whose member `held` cannot be removed: a mounted disk for root, otherwise a read-only folder.
- * Call it before the server starts, so that the home folder is removed after the server has stopped.
+ * Creates a home folder with a folder `d` that cannot be removed completely. A member `held` of `d` is a mounted disk if the test runs as
+ * root, because a file mode does not stop root. Otherwise `held` is a read-only folder. Call this function before the server starts, so
+ * that the home folder is removed after the server has stopped.
  *
- * @returns undefined if it cannot be created; the test is then skipped
+ * @returns undefined if it cannot be created; in that case the test is skipped
  */
 export function unremovable(t: TestContext): { home: string; left: string } | undefined {
   const home = mkdtempSync(join(tmpdir(), 'svc-held-'));
@@ -49,7 +52,12 @@ export function unremovable(t: TestContext): { home: string; left: string } | un
   return { home, left: isRoot ? 'held' : 'held/file' };
 }
 
-/** Creates a home folder with another file system at `mounted`. Call it before the server starts. @returns undefined without root */
+/**
+ * Creates a home folder with another file system at `mounted`. Call this before the server starts, so that the disk is unmounted after the
+ * server has stopped.
+ *
+ * @returns undefined without root
+ */
 export function homeWithDisk(t: TestContext, sizeKib: number): { home: string; mounted: string } | undefined {
   const home = mkdtempSync(join(tmpdir(), 'svc-mounted-'));
   const mounted = join(home, 'mounted');

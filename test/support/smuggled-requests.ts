@@ -5,7 +5,7 @@ import type { TestServer } from './server.ts';
 
 export const basic = `Authorization: ${testBasic}`;
 
-/** The hidden request, which the service must never execute. */
+/** The hidden request, which the service must never execute. A front end would treat it as the body of another request. */
 const hidden = `PUT /home/smuggled HTTP/1.1\r\nHost: x\r\n${basic}\r\nContent-Length: 1\r\n\r\nx`;
 
 const put = (...headers: string[]) => `PUT /home/a HTTP/1.1\r\nHost: x\r\n${[basic, ...headers].join('\r\n')}\r\n\r\n`;
@@ -63,7 +63,7 @@ export const tricks: Record<string, string> = {
   'a connect': `CONNECT x:80 HTTP/1.1\r\nHost: x\r\n${basic}\r\n\r\n${hidden}`,
 };
 
-/** Two normal requests in one packet. */
+/** Two normal requests in one packet. The service must execute both. */
 export const honest = `${put('Transfer-Encoding: chunked')}5;x=y\r\nhello\r\n0\r\nTrailer: x\r\n\r\nGET /home/a HTTP/1.1\r\nHost: x\r\n${basic}\r\n\r\n`;
 
 export function statuses(reply: string): string[] {

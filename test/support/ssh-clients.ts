@@ -17,7 +17,7 @@ export function digestTree(folder: string): Record<string, string> {
   return Object.fromEntries(Object.entries(tree(folder)).map(([path, content]) => [path, digest(content)]));
 }
 
-/** Creates the folder `up` with names of all kinds in the client's folder. @returns its tree, like `digestTree` */
+/** Creates the folder `up` in the client's folder, with files whose names are of all kinds. @returns its tree, like `digestTree` */
 export function plantLocal(folder: string): Record<string, string> {
   const up = join(folder, 'up');
   mkdirSync(join(up, 'sub folder'), { recursive: true });
@@ -38,7 +38,7 @@ export async function succeeds(
   return output;
 }
 
-/** Returns the command with which programs call `ssh`. */
+/** Returns the command with which programs must call `ssh`. */
 export function sshCommand(server: SshTestServer): string[] {
   const options = ['StrictHostKeyChecking=no', `UserKnownHostsFile=${join(server.clientFolder, 'known')}`, 'LogLevel=ERROR'];
   return ['ssh', '-F', '/dev/null', '-p', String(server.sshPort), '-i', server.key, ...options.flatMap((option) => ['-o', option])];
@@ -57,7 +57,7 @@ export function canMount(t: TestContext, ...programs: string[]): boolean {
   }
 }
 
-/** Runs a shell script, which must succeed, in the home folder mounted by `sshfs`. @returns its output */
+/** Mounts the home folder with `sshfs` and runs a shell script there, which must succeed. @returns its output */
 export async function runMounted(server: SshTestServer, script: string): Promise<string> {
   const mount = join(server.clientFolder, 'mount');
   mkdirSync(mount);
@@ -90,7 +90,10 @@ export async function rcloneInfo(server: SshTestServer, ...checks: string[]): Pr
   return output.split('// svc\n')[1] ?? output;
 }
 
-/** The expected result of `rcloneInfo` for names and streams. With `--all`, a list of impossible characters comes first. */
+/**
+ * The expected result of `rcloneInfo` for the lengths and the normalisation of names, and for streams. With `--all`, rclone precedes this
+ * text by a list of the characters that no name can contain.
+ */
 export const namesAndStreams = `maxFileLength = 255 // for 1 byte unicode characters
 maxFileLength = 127 // for 2 byte unicode characters
 maxFileLength = 85 // for 3 byte unicode characters

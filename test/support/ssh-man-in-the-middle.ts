@@ -4,17 +4,17 @@ import { testPassword } from './secrets.ts';
 import { installedPackage } from './ssh.ts';
 
 export interface Tampering {
-  /** Plain packets before the side's own KEXINIT. */
+  /** Plain packets that are inserted before the side's own KEXINIT. */
   beforeKexinit?: readonly Buffer[];
-  /** Plain packets before the side's NEWKEYS. */
+  /** Plain packets that are inserted before the side's NEWKEYS. */
   beforeNewkeys?: readonly Buffer[];
-  /** Number of bytes that are deleted directly after the NEWKEYS, from the first encrypted packet on. */
+  /** Number of bytes that are deleted directly after the NEWKEYS, where the encrypted packets begin. */
   deletedBytes?: number;
 }
 
 const messages = { kexinit: 20, newkeys: 21 };
 
-/** Returns a packet without cipher and MAC, as before the first NEWKEYS (RFC 4253, section 6). */
+/** Returns a packet as it is sent before the first NEWKEYS (RFC 4253, section 6): no cipher, no MAC, zeros as padding. */
 export function clearPacket(payload: Buffer): Buffer {
   const blank = 8 - ((5 + payload.length) % 8);
   const padding = blank < 4 ? blank + 8 : blank;
@@ -59,7 +59,12 @@ function passOn(from: Socket, to: Socket, tampering: Tampering): void {
   });
 }
 
-/** Starts a proxy between clients and an SSH server, without any of their keys. @param port of the server @returns port of the proxy */
+/**
+ * Starts a proxy between clients and an SSH server. The proxy knows none of their keys.
+ *
+ * @param port port of the server
+ * @returns port of the proxy
+ */
 export async function startManInTheMiddle(
   t: TestContext,
   port: number,
@@ -86,7 +91,7 @@ export async function startManInTheMiddle(
   return (listener.address() as AddressInfo).port;
 }
 
-/** The modes that are vulnerable to CVE-2023-48795, and one whose MAC does not depend on a sequence number. */
+/** Modes of encryption: those that are vulnerable to CVE-2023-48795, and one whose MAC does not depend on a sequence number. */
 export const modes = {
   'chacha20-poly1305': { cipher: ['chacha20-poly1305@openssh.com'], mac: [], blockBytes: 8, tagBytes: 16 },
   'aes128-ctr, encrypt-then-MAC': { cipher: ['aes128-ctr'], mac: ['hmac-sha2-256-etm@openssh.com'], blockBytes: 16, tagBytes: 32 },
@@ -124,11 +129,11 @@ export function ssh2LogsIn(
     client.connect({ host: '127.0.0.1', port, username: 'alice', password: testPassword, readyTimeout: 5000, debug });
     const side = { cipher, mac: mac.length > 0 ? mac : ['hmac-sha2-256'], compress: ['none'], lang: [] };
     const kex = ['curve25519-sha256', 'ext-info-c', ...(isStrict ? ['kex-strict-c-v00@openssh.com'] : [])];
-    // The client of ssh2 uses strict mode whenever the server offers it.
+    // The client of ssh2 enables strict mode whenever the server offers it.
     if (!isStrict) client._protocol._strictMode = false;
     client._protocol._offer = new KexInit({ kex, serverHostKey: ['ssh-ed25519'], cs: side, sc: side });
   });
 }
 
-/** Options of the service. Clients that wait for deleted packets are soon cut off. */
+/** Options of the service: clients that wait for deleted packets are soon cut off, and other clients can log in at the same time. */
 export const limits = { login_grace_time: 3, maximum_unauthenticated_connections_per_address: 100 };

@@ -9,14 +9,14 @@ import { testPassword } from './secrets.ts';
 import { startServer, type TestConfig, type TestServer } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A running server with an SSH service, and what OpenSSH's programs need to reach it. */
+/** A running server with an SSH service, and everything that OpenSSH's programs need to reach it. */
 export interface SshTestServer extends TestServer {
   sshPort: number;
-  /** Folder of the client, with its keys and known host keys. */
+  /** Folder of the client, with its keys and the host keys that it knows. */
   clientFolder: string;
-  /** Path of a private key of `alice`. */
+  /** Path of a private key with which `alice` may log in. */
   key: string;
-  /** Runs one of OpenSSH's programs. `options` are passed with `-o`; `password` is typed on request. */
+  /** Runs one of OpenSSH's programs. `options` are passed with `-o`. If the program asks for a password, it gets `password`. */
   openssh(program: string, args: readonly string[], how?: OpensshOptions): Promise<ProgramEnd>;
 }
 
@@ -51,7 +51,11 @@ export function publicKey(path: string): string {
   return `${key.type} ${key.getPublicSSH().toString('base64')}`;
 }
 
-/** Starts a server in this process: `web` over HTTP, and `sftp` on a free port. @param service options of the SSH service */
+/**
+ * Starts a server in this process: `web` over HTTP, and `sftp` on a free port, with a host key that is fast to create.
+ *
+ * @param service options of the SSH service
+ */
 export async function startSsh(t: TestContext, service: Record<string, unknown> = {}, config: TestConfig = {}): Promise<SshTestServer> {
   const clientFolder = temporaryFolder(t);
   const key = makeKey(clientFolder, 'id_alice');
@@ -107,9 +111,9 @@ interface ClientOfSsh2 {
 }
 
 /**
- * Logs in with the client of ssh2, which can make attempts that OpenSSH refuses.
+ * Logs in with the client of ssh2, which can make attempts that OpenSSH would refuse to make.
  *
- * @returns the client if it logged in; otherwise the number of refused attempts
+ * @returns the client if it logged in; otherwise the number of attempts that were refused before the connection ended
  */
 export function tryLogins(
   t: TestContext,

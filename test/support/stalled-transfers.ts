@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { learnAuthorization } from './secrets.ts';
 
-/** A large reply of which only the beginning was read. */
+/** A reply that is larger than the buffers of sockets. Only its beginning was read. */
 export interface StalledDownload {
   /** Continues to read. @returns number of bytes that arrived before the connection ended */
   finish(): Promise<number>;
 }
 
-/** Requests a file or an archive with `Connection: close`, and stops reading after the beginning. */
+/** Requests a file or an archive with `Connection: close`, and stops reading after the beginning of the reply. */
 export async function stallDownload(port: number, target: string, headers: Record<string, string>): Promise<StalledDownload> {
   const socket = await send(port, 'GET', target, { connection: 'close', ...headers });
   let bytes = 0;
@@ -28,7 +28,7 @@ export async function stallDownload(port: number, target: string, headers: Recor
 
 /** A request whose body does not end. */
 interface StalledUpload {
-  /** Resolves with the reply, if any, when the connection has ended. */
+  /** Resolves when the connection has ended, with the reply if there was one. */
   ended: Promise<string>;
 }
 

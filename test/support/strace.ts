@@ -1,15 +1,19 @@
-/** A successful system call in the output of `strace -f -y -xx`. Strings are raw bytes. */
+/** A system call that succeeded, as `strace -f -y -xx` wrote it. Strings are raw bytes. */
 export interface SystemCall {
   name: string;
-  /** Bytes of strings, and texts of other arguments, for example `25</tmp/x>`. */
+  /** Arguments: the bytes of a string, or the text of any other argument, for example `25</tmp/x>`. */
   args: (Buffer | string)[];
   result: number;
-  /** Positions of the call's begin and end in the log. */
+  /** Positions in the log at which the call began and ended. */
   from: number;
   to: number;
 }
 
-/** Reads a log of strace, in which a call may take two lines. @throws Error if `-s` was too small for a string */
+/**
+ * Reads a log of strace. If another thread makes a call before a call ends, the unfinished call takes two lines.
+ *
+ * @throws Error if a string was cut, because `-s` was too small
+ */
 export function parseTrace(text: string): SystemCall[] {
   const begun = new Map<string, { line: string; from: number }>();
   return text.split('\n').flatMap((line, index) => {

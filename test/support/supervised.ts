@@ -19,22 +19,22 @@ export interface TestSupervised extends Client {
   dataFolder: string;
   /** Returns the process IDs of the current nodes. */
   nodes(): number[];
-  /** Kills some nodes, and waits until they have ended. */
+  /** Kills some nodes with SIGKILL, and waits until they have ended. */
   kill(pids: readonly number[]): Promise<void>;
   /** Resolves when `count` nodes have reported that they run. */
   ready(count: number): Promise<void>;
-  /** Repeats a request on new connections until `count` different nodes have answered it. @returns the replies */
+  /** Sends a request on new connections until `count` different nodes have answered it. @returns the replies */
   everywhere<Reply = TestReply>(count: number, request: () => Promise<Reply>): Promise<Reply[]>;
   /** Returns all events in the shared journal. */
   events(): Promise<ServiceEvent[]>;
   count(id: number): Promise<number>;
-  /** Writes another configuration without loading it. */
+  /** Writes another configuration, which is not loaded yet. */
   configure(config: TestConfig): Promise<void>;
   /** Sends SIGTERM. @returns the exit code */
   stop(): Promise<number | null>;
 }
 
-/** Starts nodes under a supervisor, until the end of the test. */
+/** Starts nodes under a supervisor. All are stopped at the end of the test. */
 export async function startSupervised(
   t: TestContext,
   nodes: number,
@@ -48,7 +48,7 @@ export async function startSupervised(
   const configure = async (wanted: TestConfig) => {
     const server = { shutdown_timeout: 10, state: { type: 'redis', url: redis.url }, ...wanted.server };
     const sections = await testSections(folder, { ...wanted, server });
-    // With random ports, a node that is replaced while no other node runs would get a different port.
+    // Ports must be fixed. Otherwise a node that is replaced while no other node runs would get a different port.
     for (const [uuid, service] of Object.entries(sections.services) as [string, { port?: number }][]) {
       if (service.port !== 0) continue;
       service.port = ports.get(uuid) ?? (await freePort());

@@ -61,7 +61,7 @@ const programs: Record<string, ProxyProgram> = {
   },
 };
 
-/** The proxies with the configurations of the examples. */
+/** The proxies of the examples, each with its example's configuration. */
 export const tlsProxies: Record<string, TlsProxy> = {
   nginx: { program: 'nginx', start: startNginx },
   ...Object.fromEntries(

@@ -6,9 +6,9 @@ interface Visit {
   cert?: Buffer;
   key?: Buffer;
   maxVersion?: SecureVersion;
-  /** OpenSSL's names of the ciphers in the client's order. */
+  /** OpenSSL's names of the ciphers, in the client's order of preference. */
   ciphers?: string;
-  /** OpenSSL's names of the client's signature algorithms. */
+  /** OpenSSL's names of the signature algorithms that the client supports. */
   sigalgs?: string;
 }
 
@@ -18,11 +18,11 @@ interface Visited {
   session: Buffer | undefined;
   /** OpenSSL's name of the cipher. */
   cipher: string;
-  /** The server's certificate, and those that follow. */
+  /** The certificates that the server sent: its own, and those that follow. */
   chain: Buffer[];
 }
 
-/** Requests the home folder on a new connection, with only the credentials of TLS. */
+/** Requests the home folder on a separate connection, with only the credentials of TLS. */
 export function visit(url: string, { session, ...options }: Visit = {}): Promise<Visited> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);

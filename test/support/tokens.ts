@@ -9,7 +9,7 @@ export interface TestToken {
   as: TestRequest;
 }
 
-/** Requests a token, by default as `alice`. */
+/** Requests a token as `alice`, or with other credentials. */
 export function askForToken(client: Client, order: Record<string, unknown>, by: TestRequest = {}): Promise<TestReply> {
   const headers = { ...by.headers, 'content-type': 'application/json' };
   return client.send('POST', '/home/__svc__/tokens', { ...by, headers, body: JSON.stringify({ name: 'test', ...order }) });

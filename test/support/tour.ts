@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A command in a `console` block of a page, and its shown output. */
+/** A command in a `console` block of a page of the documentation, and the output that the page shows for it. */
 export interface Step {
   command: string;
   expected: string;
 }
 
-/** Returns the commands of a page or a section, with their outputs. Lines that begin with `> ` continue a command. */
+/**
+ * Returns the commands in a section of a page, or in the whole page, each with the output that the page shows. Lines that begin with `> `
+ * continue a command.
+ */
 export function tour(file: string, heading?: string): Step[] {
   const page = readFileSync(join(process.env.SVC_ROOT ?? '.', file), 'utf8');
   const start = heading === undefined ? 0 : page.indexOf(`\n## ${heading}\n`);

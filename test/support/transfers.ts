@@ -18,7 +18,7 @@ export interface Shown {
   started: string;
 }
 
-/** Clients that send the head of a request. A test controls how much they read and send. */
+/** Clients that send the head of a request. After that, a test controls how much they read and send. */
 export class HeldClients {
   readonly #port: number;
   readonly #sockets = new Set<Socket>();
@@ -30,7 +30,7 @@ export class HeldClients {
     });
   }
 
-  /** @returns the connection, which is not read */
+  /** @returns the connection. Nothing is read from it */
   async send(method: string, path: string, headers: Record<string, string | number> = {}): Promise<Socket> {
     const socket = connect(this.#port, '127.0.0.1');
     this.#sockets.add(socket);

@@ -38,7 +38,7 @@ export async function trashKeeper(t: TestContext) {
   };
 }
 
-/** Gets a reply with every described status of each operation on the trash. */
+/** Gets, for each operation on the trash, a reply with every status that the API description names. */
 export async function trashOperations(main: Client, send: Exercise, asBanned: Exercise): Promise<void> {
   const all = '/home/__svc__/trash';
   const [one, restore] = [`${all}/{id}`, `${all}/{id}/restore`];

@@ -21,5 +21,5 @@ export function plant(server: TestServer, files: Record<string, string>): void {
   }
 }
 
-/** A small home folder. */
+/** A small home folder. The content of each file is its name in capitals. */
 export const smallTree = { a: 'A', b: 'B', 'd/': '', 'd/x': 'X', 'd/sub/': '', 'd/sub/y': 'Y', 'e/': '', 'e/z': 'Z' };

@@ -5,17 +5,17 @@ import type { TestContext } from 'node:test';
 export type Trouble =
   /** The connection is cut after this number of bytes. */
   | { cutAfterBytes: number }
-  /** After this number of bytes, the request stalls, but the connections stay open. */
+  /** After this number of bytes nothing more of the request is passed on, but the connections stay open. */
   | { holdAfterBytes: number }
-  /** The reply is lost. */
+  /** The server receives the whole request, but its reply is lost. */
   | { swallowsReply: true };
 
-/** A proxy that makes PATCH requests to a server fail. */
+/** A proxy to a server. It makes PATCH requests fail. */
 export interface UnreliableProxy {
   url: string;
-  /** The faults of the next PATCH requests, in order. */
+  /** The faults of the next PATCH requests, in order. Later requests pass. */
   troubles: Trouble[];
-  /** `Upload-Offset` of the PATCH requests so far, without repetitions. */
+  /** `Upload-Offset` of the PATCH requests so far. If a request is repeated for the same upload and offset, it is listed once. */
   offsets: number[];
   /** Cuts all connections and accepts no new ones. */
   goDown: () => Promise<void>;
@@ -23,7 +23,7 @@ export interface UnreliableProxy {
   comeBack: () => Promise<void>;
 }
 
-/** Starts a proxy on a free port, until the end of the test. @param port port of the server */
+/** Starts a proxy on a free port. It is stopped at the end of the test. @param port port of the server */
 export async function startUnreliableProxy(t: TestContext, port: number): Promise<UnreliableProxy> {
   const sockets = new Set<Socket>();
   const troubles: Trouble[] = [];
@@ -47,7 +47,7 @@ export async function startUnreliableProxy(t: TestContext, port: number): Promis
       const head = chunk.subarray(0, 4096).toString('latin1');
       const [, url = '', offset] = /^PATCH (\S+) [^\0]*?\r\nupload-offset: (\d+)\r\n/i.exec(head) ?? [];
       if (offset !== undefined) {
-        // Browsers repeat a request that was cut off on a reused connection.
+        // If a request is cut off on a connection that was used before, browsers repeat the request by themselves.
         const isRepeated = last.get(url) === offset;
         last.set(url, offset);
         if (!isRepeated) offsets.push(Number(offset));

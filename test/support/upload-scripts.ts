@@ -21,11 +21,11 @@ export function writeNetrc(t: Ending, folder: string): void {
 /** A running script. */
 export interface RunningScript {
   child: ChildProcess;
-  /** Resolves with the error output and the exit code, which is null after a kill. */
+  /** Resolves with the script's error output and its exit code, which is null if the script was killed. */
   ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-/** Starts a script in its own process group. @param folder folder with `.netrc` */
+/** Starts a script of examples/uploads in its own process group. @param folder folder that contains `.netrc` */
 export function startUploadScript(script: UploadScript, folder: string, file: string, url: string): RunningScript {
   const path = join(process.env.SVC_ROOT ?? '.', 'examples/uploads', script);
   const child = spawn(uploadScripts[script].program, [path, file, url, '0.05'], {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type TestReply } from './client.ts';
 import { type RunningScript, startUploadScript, type UploadScript } from './upload-scripts.ts';
 
-/** A client that uploads files with the draft, one after the other, until a test ends it. */
+/** A client that uploads one file after the other with the draft, until a test ends it. */
 abstract class UploadingClient {
   protected readonly folder: string;
   protected readonly url: string;
@@ -53,16 +53,16 @@ abstract class UploadingClient {
     }
   }
 
-  /** Uploads a file completely, even if processes are killed meanwhile. */
+  /** Uploads a file until it is complete, even if processes are killed meanwhile. */
   protected abstract upload(name: string, content: Buffer): Promise<void>;
 }
 
 const pieceBytes = 400_000;
 
-/** Time limit of a reply in milliseconds. Then the client uses the next node. */
+/** Time limit of a node's reply in milliseconds. After it, the client uses the next node. */
 const patienceMs = 3000;
 
-/** A client that remembers the replies, and switches to the next node if there is no answer. */
+/** A client that remembers the replies, and switches to the next node if a node does not answer. */
 export class AttentiveClient extends UploadingClient {
   readonly #ports: number[];
 
@@ -122,7 +122,7 @@ async function soon(asked: Promise<TestReply>): Promise<TestReply> {
   return reply;
 }
 
-/** A client that runs a script of the examples, and starts it again after a kill. */
+/** A client that runs a script of the examples. If the script is killed, it is started again. */
 export class ScriptClient extends UploadingClient {
   readonly #script: UploadScript;
   #run: RunningScript | undefined;
@@ -136,7 +136,7 @@ export class ScriptClient extends UploadingClient {
     const file = join(this.folder, name);
     const isWhole = () => existsSync(join(this.folder, 'home', name)) && !existsSync(`${file}.upload`);
     writeFileSync(file, content);
-    // The script may have been killed after its upload was complete.
+    // If the script was killed after its upload was complete, nothing is left to do.
     while (!isWhole()) {
       this.#run = startUploadScript(this.#script, this.folder, file, `${this.url}/home/${name}`);
       const { code, stderr } = await this.#run.ended;
@@ -146,7 +146,7 @@ export class ScriptClient extends UploadingClient {
     rmSync(file);
   }
 
-  /** Kills the script and its child processes. */
+  /** Kills the script and its child processes with SIGKILL. */
   async kill(): Promise<void> {
     const run = this.#run;
     if (run?.child.pid === undefined || run.child.exitCode !== null) return;

@@ -33,7 +33,7 @@ export function uploadByTus(content: Buffer, options: Partial<UploadOptions> & {
 interface Done {
   name: string;
   content: Buffer;
-  /** Number of requests to begin the upload. Some may not have reached the server. */
+  /** Number of requests with which the client tried to begin an upload. Some of them may not have reached the server. */
   creations: number;
 }
 
@@ -43,7 +43,7 @@ interface Case {
   bytes: number;
 }
 
-/** Uploads over connections whose faults are determined by seeds. */
+/** Uploads over connections whose faults are determined by seeds, and checks the results. */
 export class UploadsOverBadLines {
   readonly #t: TestContext;
   readonly #server: TestServer;
@@ -97,7 +97,11 @@ export class UploadsOverBadLines {
     this.#happened.push(...happened);
   }
 
-  /** Asserts that each upload has begun and ended, not more often than its requests explain. @returns the number of faults of each kind */
+  /**
+   * Asserts that each upload has events of its beginning and its end, but not more than its requests explain.
+   *
+   * @returns the number of faults of each kind
+   */
   async assertToldOnce(): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const { id, data } of await this.#server.events()) {
@@ -106,7 +110,7 @@ export class UploadsOverBadLines {
     }
     for (const { name, content, creations } of this.#done) {
       const count = (id: number) => counts.get(`${id} /${name}`) ?? 0;
-      // The creation completes an empty file. A client that does not get the reply creates another upload.
+      // For an empty file, the creation also completes the upload. If the client does not get the reply, it creates another upload.
       const maxEnds = content.length === 0 ? creations : 1;
       assert.ok(count(40017) >= 1 && count(40017) <= maxEnds, `${name}: ${count(40017)} ended`);
       assert.equal(count(40022), 0, name);

@@ -11,7 +11,7 @@ export interface WatchedReply {
   text: string;
 }
 
-/** A request on its own connection, sent step by step. */
+/** A request on a separate connection that a test sends step by step. */
 export class WatchedRequest {
   readonly interim: WatchedReply['interim'] = [];
   readonly done: Promise<WatchedReply>;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { XMLParser } from 'fast-xml-parser';
 import type { Client, TestReply, TestRequest } from './client.ts';
 
-/** One `response` of a multistatus body: properties by `{namespace}name`. */
+/** One `response` of a multistatus body: properties by `{namespace}name`, grouped by status. */
 export interface DavResponse {
   href: string;
   found: Record<string, string>;
@@ -20,7 +20,7 @@ const parser = new XMLParser({
   parseTagValue: false,
 });
 
-/** Reads a multistatus body. It resolves namespaces by their declarations, not by prefixes. */
+/** Reads a multistatus body as a client does: it resolves namespaces by their declarations, not by fixed prefixes. */
 export function parseMultistatus(text: string): DavResponse[] {
   const [root] = (parser.parse(text, true) as Node[]).filter((node) => !('?xml' in node));
   assert.ok(root, text);

@@ -34,7 +34,10 @@ export function upload(t: TestContext, cwd: string, ...names: string[]): Promise
   return uploadThen(t, cwd, names, async () => {});
 }
 
-/** Uploads, and stops the service when `settled` resolves. A stop delivers the remaining events only until a delivery fails. */
+/**
+ * Like `upload`, but stops the service when `settled` resolves. A stop delivers the remaining events only until a delivery fails, so if
+ * deliveries fail, `settled` must wait for all events that are to be sent.
+ */
 export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
   const service = new Server(loaded, { clock: systemClock, log: silentLog });
@@ -46,6 +49,6 @@ export async function uploadThen(t: TestContext, cwd: string, names: string[], s
   assert.equal(await service.stop(), true);
 }
 
-/** Returns the YAML of a handler for uploads. Failures never stop this handler. */
+/** Returns the YAML of a handler for uploads. Failed deliveries never stop this handler. */
 export const crm = (url: string, more = '') => `crm: {type: http, target: 40017, url: "${url}", fail_after_errors: 0${more}}`;
 export const files = (events: ServiceEvent[]) => events.map(({ data }) => data.file_name);

@@ -6,7 +6,7 @@ import type { Locator, ViewportSize } from 'playwright-core';
 import { drop, login, openBrowser } from './browser.ts';
 import { startServer } from './server.ts';
 
-/** Moves through a listing by keyboard. Asserts that the bars above and below hide no focused row. */
+/** Moves through the rows of a listing by keyboard. Asserts that the bars above and below stay visible and hide no focused row. */
 export async function assertBarsInSight(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
@@ -36,7 +36,10 @@ export async function assertBarsInSight(t: TestContext, viewport: ViewportSize):
   assert.ok(bottom - top < 70, 'the tools take one row');
 }
 
-/** Asserts that the panel of uploads and the action bar do not overlap, and that every row can be made visible. */
+/**
+ * Uploads files and selects one. Asserts that the panel of uploads and the action bar do not overlap, and that every row can be made
+ * visible.
+ */
 export async function assertPanelApart(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   for (let index = 10; index < 50; index++) writeFileSync(join(server.home, `f${index}.txt`), 'x');
@@ -68,7 +71,7 @@ async function boxOf(element: Locator) {
   return { left: box.x, right: box.x + box.width, top: box.y, bottom: box.y + box.height };
 }
 
-/** Drops folders and a file. Asserts that their whole content arrives, even empty folders. */
+/** Drops folders and a file from the desktop. Asserts that their whole content arrives, including empty folders. */
 export async function assertFoldersDropped(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   const page = await openBrowser(t, { viewport, colorScheme: 'dark' });

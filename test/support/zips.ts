@@ -8,12 +8,12 @@ bad = z.testzip()
 print(json.dumps({"bad": bad, "names": z.namelist(), "first": z.read(z.namelist()[0]).decode("utf8", "replace")[:80], "count": len(z.namelist())}))
 `;
 
-/** Returns what Python's zipfile reads: the first member with a wrong CRC, the names, and their number. */
+/** Returns what Python's zipfile reads from an archive: the first member with a wrong CRC, the names, and their number. */
 export function zipWith(path: string): { bad: string | null; names: string[]; count: number } {
   return JSON.parse(execFileSync('python3', ['-c', readZip, path], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }));
 }
 
-/** A member of an archive. False values are written as given. */
+/** A member of an archive that a test creates. The given values are written to the archive, even if they are false. */
 export interface MadeMember {
   name: string | Buffer;
   content: Buffer;

@@ -11,7 +11,7 @@ import { startServer } from '../support/server.ts';
 const text = { type: 'string', minLength: 1 };
 const optional = (schema: object) => ({ type: ['string', 'null'], minLength: 1, ...schema });
 
-/** The JSON schema of CloudEvents 1.0.2 (github.com/cloudevents/spec, cloudevents/formats/cloudevents.json). */
+/** The JSON schema of CloudEvents 1.0.2 (github.com/cloudevents/spec, cloudevents/formats/cloudevents.json), without its texts. */
 const schema = {
   type: 'object',
   required: ['id', 'source', 'specversion', 'type'],
@@ -33,7 +33,7 @@ const ajv = new Ajv.default({ strict: false, allErrors: true });
 addFormats.default(ajv);
 const validate = ajv.compile(schema);
 
-/** Validates one event by the schema, and by its names of attributes (1.0.2, "Naming Conventions"). */
+/** Validates one event by the schema, and by the rules for names of attributes (1.0.2, "Naming Conventions"), which the schema lacks. */
 function assertCloudEvent(value: unknown): asserts value is Record<string, unknown> {
   assert.ok(validate(value), JSON.stringify(validate.errors));
   for (const name of Object.keys(value as object)) assert.match(name, /^[a-z0-9]+$|^data_base64$/);

@@ -23,7 +23,7 @@ async function records(folder: string): Promise<DeliveryRecord[]> {
   return all;
 }
 
-/** Starts a service on a folder, whose data later services continue. */
+/** Starts a service on a folder. A later service on this folder continues with its data. */
 async function startOn(
   t: TestContext,
   folder: string,

@@ -11,7 +11,7 @@ import { startServer, type TestConfig, testConfig } from '../support/server.ts';
 
 const upload = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
 
-/** Starts a receiver that answers with raw bytes and keeps the connection. */
+/** Starts a receiver in this process that answers with raw bytes and keeps the connection. */
 async function rawReceiver(t: TestContext, answer: string): Promise<{ url: string; open: () => number }> {
   const sockets = new Set<Socket>();
   const server = createTcp((socket) => {
@@ -59,7 +59,7 @@ test('a stop after a reload takes at most shutdown_timeout, even if a request wi
   await server.service.reload(
     await testConfig(server.folder, { ...base, event_handlers: { crm: upload(receiver.url, { retry_count: 1 }) } }),
   );
-  // The stop must not wait for the receiver, which never replies.
+  // The receiver never replies, so a stop that waited for it would last until the test's time is over.
   await server.stop();
 });
 

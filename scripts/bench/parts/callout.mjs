@@ -1,4 +1,5 @@
-// Compares GETs with Basic authentication to GETs in a session. With Basic, svc asks the authentication endpoint at each GET.
+// Compares the cost of GETs that use Basic authentication to the cost of the same GETs in a session. With Basic, svc asks the
+// authentication endpoint at each GET. The endpoint runs in a separate process and answers 204.
 import { started } from '../support/exchange.mjs';
 import { throughput } from '../support/load.mjs';
 import { basic, svc } from '../support/peers.mjs';

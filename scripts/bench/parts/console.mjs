@@ -1,5 +1,6 @@
-// Measures how much a console slows down GETs of files: without a console, with an unused console, and with ten live tails. Two processes of
-// the same build differ more, so all are measured in one process; reloads turn the console on and off.
+// Measures how much a console slows down the file service: GETs without a console, with a console that nobody uses, and with ten live
+// tails. All are measured in one process, because two processes of the same build differ by more than a console costs. Reloads turn the
+// console on and off.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -11,7 +12,7 @@ import { basic, hashOf, svc, userName } from '../support/peers.mjs';
 
 const tails = 10;
 
-/** Opens live tails. @returns a function that ends them, and returns the median number of events of a tail */
+/** Opens live tails of all events. @returns a function that ends them and returns the median number of events that a tail received */
 async function follow(url) {
   const readers = await Promise.all(
     Array.from(

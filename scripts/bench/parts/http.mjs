@@ -6,7 +6,7 @@ import { costOfSessions, memoryOfConnections } from '../support/connections.mjs'
 import { bulk, throughput, timed } from '../support/load.mjs';
 import { hashOf, svc, userName } from '../support/peers.mjs';
 
-// The properties that rclone requests.
+// The properties that rclone requests. (rclone is a common client on machines without a desktop.)
 const propfindBody =
   '<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:displayname/><d:getlastmodified/><d:getcontentlength/><d:resourcetype/><d:getcontenttype/></d:prop></d:propfind>';
 const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };
@@ -19,9 +19,9 @@ export default function http(bench) {
   const [idle, slow, sessions] = isSmoke ? [50, 10, 50] : [10_000, 1000, 10_000];
   const sessionMemory = `memory of a session, ${sessions.toLocaleString('en')} of them`;
   const sessionRequests = `GET 1 KiB, 64 connections, while ${sessions.toLocaleString('en')} sessions are open`;
-  // An account can have at most 1,000 sessions.
+  // An account can have at most 1,000 sessions, so several accounts are needed.
   const users = Array.from({ length: 20 }, (_, index) => `user${index}`);
-  // Each round needs a new server, because a server keeps its allocated memory.
+  // A server does not return memory that it has allocated, so each round starts a new server.
   const connections = (kind, path, count) => (server) =>
     group.withFresh(server.peer, (fresh) => memoryOfConnections(fresh, { kind, path: fresh.at(path), count }));
   const range = { range: 'bytes=1000000-1065535' };

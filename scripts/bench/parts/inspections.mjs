@@ -1,5 +1,6 @@
-// Measures uploads that clamd scans. The time of the inspection (svc's metric) is compared with that of clamdscan on the same clamd, and the
-// time of the whole PUT with that of svc without inspections. Also measures small PUTs to a path without inspections.
+// Measures uploads that clamd scans before the files become visible. The time of the inspection, from svc's metric, is compared with the
+// time of clamdscan, which streams the same content to the same clamd. The time of the whole PUT, including its syncs, is compared with
+// that of svc without inspections. Small PUTs to a path that is not inspected are also sent to svc with and without inspections.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -13,7 +14,7 @@ import { svc } from '../support/peers.mjs';
 
 const run = promisify(execFile);
 
-/** Starts a clamd with one signature, so that nothing is downloaded. */
+/** Starts a clamd with a database of one signature, so that nothing is downloaded. */
 async function startClamd(folder) {
   const place = join(folder, 'clamd');
   const database = join(place, 'database');

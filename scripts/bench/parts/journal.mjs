@@ -1,5 +1,6 @@
-// Measures searches of a journal of ten million events (5 GB, 1,000 accounts, 30 days): time, bytes read and memory for the first page of
-// 100 events. Also measures the verification of the whole journal. It takes minutes to create the journal.
+// Measures searches of a journal of ten million events (5 GB, 1,000 accounts, 30 days): the time for the first page of 100 events, the
+// bytes that are read for it, and the memory. Also measures the verification of the whole journal. First it creates the journal with
+// summaries and checkpoints, which takes minutes.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -89,11 +90,11 @@ export default function journal({ isSmoke, folder }) {
     const { user, system } = process.cpuUsage(cpu);
     console.error(`summarised with ${((user + system) / events).toFixed(2)} µs of CPU an event`);
     writeCheckpoints(folder, listSegments(folder), evidence);
-    // Pending writes would slow the searches.
+    // Data that is still being written to the disk would slow the searches.
     spawnSync('sync');
   }
 
-  /** Returns an event about a file of its own, of one of 1,000 accounts. */
+  /** Returns an event of the journal. Each event has its own file, and one of 1,000 accounts. */
   function eventJson(index) {
     const time = (firstS + index * stepS).toFixed(6);
     const account = (Math.imul(index, 2_654_435_761) >>> 0) % accounts;

@@ -1,5 +1,6 @@
-// Measures the memory of a server under load, on this Node.js and on those that `--node` names or (by default) .ci/run fetches.
-// Each is measured with default options, and with the young generation of examples/operations.
+// Measures the memory of a server under load. Each measurement starts a new server. The server runs on this Node.js, and on others: those
+// that `--node` names or, without this option, the versions that .ci/run fetches into .cache/. Each version of Node.js is measured twice:
+// with default options, and with the size of the young generation that examples/operations sets.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// Compares one process without Redis, one node with Redis, and two nodes (`--workers 2`) with Redis. Needs redis-server.
+// Compares three set-ups: one process with its state in memory, one node with Redis, and two nodes (`--workers 2`) with Redis. Each has a
+// webhook with batches of 50. Needs redis-server.
 import { isInstalled } from '../../installed.mjs';
 import { started } from '../support/exchange.mjs';
 import { throughput } from '../support/load.mjs';
@@ -24,7 +25,7 @@ export default async function nodes({ seconds, folder, group, builds }) {
     kinds.map(([name, own, args]) => svc({ ...build, name: `${build.name}, ${name}`, config: config(own), args })),
   );
   const on = () => group.all(variants);
-  /** Measures requests, and Redis' CPU time for them. */
+  /** Measures requests, and the CPU time that Redis needs for them. */
   const load = async (server, request) => {
     const before = cpuSeconds(redis.child.pid);
     const found = await throughput(server, { connections: 16, seconds, folder, ...request });

@@ -1,5 +1,6 @@
 // Measures the page of a folder with 10,000 members in Chromium, with a CPU that is slowed down to a quarter: when the page becomes usable,
-// and the longest time for which it does not react. Also measures the console while it follows events. Needs Chromium.
+// and the longest time for which it does not react while a user scrolls, filters, selects and sorts. Also measures the console while it
+// follows events. Uses Chromium's tracing. Needs Chromium (Debian: `chromium`).
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -46,7 +47,7 @@ async function withConsole(build) {
   return Object.assign(peer, { consolePort });
 }
 
-/** Requests a file repeatedly, which causes events. @returns a function that stops the requests */
+/** Requests a small file repeatedly. Each request causes an event. @returns a function that stops the requests */
 function askAgain(server) {
   const timer = setInterval(() => {
     void fetch(`http://127.0.0.1:${server.port}/home/small`, { headers: server.headers }).then(
@@ -132,13 +133,16 @@ async function scrollFast(devTools) {
   await devTools.send('Input.synthesizeScrollGesture', gesture);
 }
 
-/** Returns a function that clicks an element. The driver's search for it takes longer than the page's reaction. */
+/**
+ * Returns a function that clicks a visible element. It finds the element beforehand, because the driver's search takes longer than the
+ * reaction of the page.
+ */
 async function presser(page, selector) {
   const { x, y, width, height } = await page.locator(selector).boundingBox();
   return () => page.mouse.click(x + width / 2, y + height / 2);
 }
 
-/** Measures one visit in a new browser context. Its first page fills the cache. */
+/** Measures one visit in a new browser context. The first page of the visit puts style and script into the cache. */
 async function visit(browser, server) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
   try {
@@ -148,7 +152,7 @@ async function visit(browser, server) {
     await page.locator('input[name=password]').fill(password);
     await page.locator('form[action$=login] button').click();
     await page.locator('#members').waitFor();
-    // Tasks of the first page must not count for the next one.
+    // Without this wait, tasks of the first page would be counted for the next one.
     await page.waitForTimeout(1000);
     const devTools = await context.newCDPSession(page);
     const found = await open(page, devTools, `http://127.0.0.1:${server.port}/home/list/`);

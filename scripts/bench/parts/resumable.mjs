@@ -1,5 +1,5 @@
-// Compares resumable uploads (the HTTP draft and tus) with plain PUT and with @tus/server: 1 GiB in one piece and in pieces of 8 MiB. Also
-// measures the memory of a server during one upload, and during many.
+// Compares resumable uploads (the HTTP draft and tus) with plain PUT, and with @tus/server and its file store: 1 GiB in one piece and in
+// pieces of 8 MiB. Also measures the memory of a server during one upload, during many, and during many with four times the total size.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,7 +15,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
   const pieceBytes = 2 ** 23 / (isSmoke ? 64 : 1);
   const many = isSmoke ? 20 : 200;
 
-  /** Sends one or several concurrent uploads of a total size. */
+  /** Sends one upload, or several concurrent ones with the same total size. */
   async function transfer(server, { protocol, collection }, { bytes = gibibyte, piece = bytes, streams = 1 } = {}) {
     empty(join(home, 'put'));
     if (protocol === 'put') return bulk(server, { method: 'PUT', path: server.at('put/plain'), bodyBytes: bytes });
@@ -36,7 +36,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
             return { ...server, name: `${server.name}, ${protocol}`, protocol, collection: '/home/__svc__/uploads/' };
           }),
     );
-  /** Returns the maximum memory (RSS) of a new server during uploads. */
+  /** Returns the maximum memory (RSS) of a freshly started server during uploads. */
   const memory = (way, bytes, streams) =>
     group.withFresh(way.peer, (server) => withPeak(server.pid, () => transfer(server, way, { bytes, streams })));
   return {

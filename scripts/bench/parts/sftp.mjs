@@ -1,5 +1,5 @@
-// Measures SFTP: large files, lftp, many small files, a listing, handshakes, and the memory of idle connections. The client's files are in
-// memory if possible, so that its disk is not measured.
+// Measures SFTP: large files with both ciphers, lftp, many small files, a listing, the CPU time of a handshake, and the memory of idle
+// connections. The client's files are in memory if possible, so that the client's disk is not measured.
 import { existsSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
@@ -24,7 +24,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
     if (path && found !== gibibyte) throw new Error(`${found} bytes arrived, of ${gibibyte}`);
     return { value: gibibyte / 1e6 / seconds, cpuS };
   };
-  /** Returns the duration of many small operations in seconds, and the CPU time of each. */
+  /** Returns the total duration of many small operations in seconds, and the CPU time of each. */
   const inSeconds = async (server, command, path) => {
     empty(written, received);
     const { seconds, cpuS } = await timed(server, () => sftp(server, [command]), smallFiles / 1e6);
@@ -37,7 +37,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
     await connections(server, 'handshakes', handshakes);
     return { value: (((await settledCpuSeconds(server)) - before) * 1000) / handshakes };
   };
-  /** Returns the memory in KiB by which a server grows for each connection. */
+  /** Returns the memory in KiB by which a freshly started server grows for each connection. */
   const growth = (server) =>
     group.withFresh(server.peer, async (fresh) => {
       await connections(fresh, 'idle', 1);

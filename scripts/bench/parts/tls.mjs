@@ -1,4 +1,5 @@
-// Measures https: small and large files, handshakes, and the memory of idle connections.
+// Measures https: small files with HTTP/1.1 and HTTP/2 (h2load), large files in both directions (curl), handshakes (openssl), and the
+// memory of idle connections.
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
 import { memoryOfConnections } from '../support/connections.mjs';

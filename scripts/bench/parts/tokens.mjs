@@ -1,8 +1,9 @@
-// Compares GETs with an access token to GETs in a session. They should need at most 1.05 times the CPU time.
+// Compares the cost of GETs that use an access token to the cost of the same GETs in a session. With a token, a GET should need at most
+// 1.05 times the CPU time of a GET in a session.
 import { throughput } from '../support/load.mjs';
 import { basic, svc } from '../support/peers.mjs';
 
-/** Creates a token. @returns the header with it */
+/** Creates a token of the account that all benchmarks use. @returns the header that contains it */
 async function bearerOf({ port }) {
   const reply = await fetch(`http://127.0.0.1:${port}/home/__svc__/tokens`, {
     method: 'POST',

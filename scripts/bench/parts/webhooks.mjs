@@ -17,13 +17,13 @@ export default async function webhooks({ isSmoke, folder, builds }) {
   let projects = 0;
   let reaches = 0;
 
-  /** Waits until the receiver has its next number of events. @returns the time since the first request, in milliseconds */
+  /** Waits until the receiver has as many events as its goal. @returns the time from the first request until then, in milliseconds */
   async function nextReach() {
     const [text] = await receiver.line(new RegExp(`(?:reached [^\\n]*\\n[^]*?){${++reaches}}`));
     return Number(text.trimEnd().split(' ').at(-1));
   }
 
-  /** Runs a command of svc on a journal of undelivered events. @returns the result of `look` */
+  /** Runs `svc serve` or another command, with a journal of undelivered events. @returns the result of `look` */
   async function withProject({ executable }, count, handler, look, command = ['serve']) {
     const cwd = join(folder, `project-${projects++}`);
     makeProject(cwd, count, url, handler);
@@ -49,7 +49,10 @@ export default async function webhooks({ isSmoke, folder, builds }) {
     return atMs;
   };
   const latency = ['p50', 'p99'].map((name) => `time from the reply to an upload until its event arrives, ${name}`);
-  /** Measures the time from the reply to an upload until its event arrives. It is negative if the event is first. */
+  /**
+   * Measures the time from the reply to an upload until the event arrives at the receiver. It is negative if the event arrives before the
+   * reply.
+   */
   const latencies = (build) =>
     withProject(build, 0, {}, async ({ line }) => {
       const [, base] = await line(/(http:\S+)\/\n/);
@@ -61,7 +64,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
       const found = times.map(([name, atMs]) => atMs - replies.get(name));
       return Object.fromEntries(latency.map((name, index) => [name, { value: quantile(found, [0.5, 0.99][index]) }]));
     });
-  /** Measures the maximum memory while the receiver does not reply. */
+  /** Measures the maximum memory during a backlog, while the receiver does not reply. The waiting events are on disk. */
   const backlog = (build) =>
     withProject(build, waiting, { url: `${url}hang` }, async ({ child, line }) => {
       const [, base] = await line(/(http:\S+)\/\n/);

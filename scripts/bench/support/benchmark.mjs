@@ -12,10 +12,11 @@ export const executable = fileURLToPath(new URL('../../../dist/svc.mjs', import.
 export const against = { type: 'string' };
 
 /**
- * Creates a folder for everything that a benchmark writes, if possible on a new ext4 file system with a journal.
+ * Creates a folder for everything that a benchmark writes. If the program runs as root and can mount an image, the folder is on a new ext4
+ * file system with a journal, like the disks of users.
  *
  * @param home names of subfolders of the served folder `home`, which also contains the file `small` (1 KiB)
- * @returns `disk` names the file system; `clear` removes everything
+ * @returns `disk` names the file system, for the line about the machine; `clear` removes everything
  */
 export function makeFolders(home = []) {
   const outer = mkdtempSync(join(tmpdir(), 'svc-bench-'));
@@ -40,13 +41,17 @@ const unmount = () => mounted && spawnSync('umount', ['--lazy', mounted]);
 process.once('exit', unmount);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
-/** Mounts a new sparse image. @returns the reason if it cannot be mounted; otherwise undefined */
+/**
+ * Mounts a new image, which occupies only as much of the disk as is written to it.
+ *
+ * @returns the reason if it cannot be mounted; otherwise undefined
+ */
 function mountJournaled(image, folder) {
   if (process.getuid() !== 0) return 'only root can mount one';
   const { bavail, bsize } = statfsSync(tmpdir());
   writeFileSync(image, '');
   truncateSync(image, Math.min(32 * 2 ** 30, Math.floor(bavail * 0.8) * bsize));
-  // Otherwise the kernel would create tables and journal during the measurement.
+  // Tables and journal are created immediately. Otherwise the kernel would create them during the measurement.
   const make = ['mkfs.ext4', '-q', '-F', '-O', 'has_journal', '-i', '65536', '-E', 'lazy_itable_init=0,lazy_journal_init=0', image];
   for (const [program, ...args] of [make, ['mount', '-o', 'loop', image, folder]]) {
     const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
@@ -55,12 +60,12 @@ function mountJournaled(image, folder) {
   return undefined;
 }
 
-/** Removes folders. It retries, because programs that end may still write to them. */
+/** Removes folders. It retries, because programs that are ending may still write to them. */
 export function remove(...folders) {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 }
 
-/** Empties folders. Waits for pending writes of the disk, which would slow down the next server. */
+/** Empties folders. Waits until the disk has finished the writes of the previous round, because they would slow down the next server. */
 export function empty(...folders) {
   for (const folder of folders) {
     remove(folder);
@@ -69,7 +74,9 @@ export function empty(...folders) {
   execFileSync('sync');
 }
 
-/** Writes files of the same size. All servers know their extension; otherwise rclone would open each file to find its type. */
+/**
+ * Writes files of the same size. Their extension is known to all servers. Otherwise rclone would open each file to find its type.
+ */
 export function fillFolder(folder, count, bytes = 0) {
   mkdirSync(folder, { recursive: true });
   for (let index = 0; index < count; index++) writeFileSync(join(folder, `file number ${index}.png`), Buffer.alloc(bytes, 'x'));

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Builds a commit in .cache, with the packages in its lock file. @returns path of the executable */
+/** Builds a commit with the packages in its lock file, and keeps the build in .cache. @returns path of the executable */
 export function buildOfCommit(commit) {
   const hash = execFileSync('git', ['rev-parse', `${commit}^{commit}`], { encoding: 'utf8' }).trim();
   const root = join(process.cwd(), '.cache/builds', hash);

@@ -1,18 +1,19 @@
-// Measures the cost of many connections, which a separate process holds.
+// Measures the cost of many connections. A separate process opens and holds them.
 import { Agent } from 'node:http';
 import { send, sessionOf, started } from './exchange.mjs';
 import { throughput } from './load.mjs';
 import { privateMiB } from './machine.mjs';
 import { password } from './peers.mjs';
 
-/** Time in milliseconds in which a server releases temporary memory, or fills its send buffers. */
+/** Time in milliseconds that a server gets to settle: to release memory that it needed only temporarily, or to fill its send buffers. */
 const settleMs = 1500;
 
 /**
- * Returns the unshared memory in KiB by which a server grows for each connection.
+ * Returns the memory in KiB by which a server grows for each connection. Memory that it shares with other processes is not counted.
  *
  * @param server a freshly started server
- * @param options.kind `idle`: after one reply; `slow`: after the request of a large file, of which the client reads nothing
+ * @param options.kind `idle`: each connection has received one reply and stays open; `slow`: each has requested a large file and reads
+ * nothing
  */
 export async function memoryOfConnections(server, { kind, path, count }) {
   const isTls = server.peer.scheme === 'https';
@@ -43,7 +44,7 @@ export async function costOfSessions(server, { users, count, load }) {
   };
   const all = (upTo) => Promise.all(Array.from({ length: 16 }, () => signIn(upTo)));
   try {
-    // The first sessions of an account also create objects that the account needs only once.
+    // The first sessions of an account also create objects that exist once per account.
     await all(users.length * 2);
     await settled();
     const [before, already] = [privateMiB(server.pid), begun];
@@ -58,7 +59,7 @@ export async function costOfSessions(server, { users, count, load }) {
   }
 }
 
-/** Holds connections while `look` runs. @returns the result of `look` */
+/** Keeps connections to a server open while `look` runs. @returns the result of `look` */
 async function withConnections(server, order, look) {
   const script = new URL('./processes/connection-holder.mjs', import.meta.url).pathname;
   const holder = started([script, JSON.stringify({ ...order, port: server.port, headers: server.headers })]);

@@ -3,7 +3,11 @@ import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { request as requestTls } from 'node:https';
 
-/** Sends a request. Accepts any certificate. @returns status, text and completion time (Unix time in milliseconds) of the reply */
+/**
+ * Sends a request. Accepts any certificate of the server.
+ *
+ * @returns status and text of the reply, and the time at which it was complete (Unix time in milliseconds)
+ */
 export function send(url, { method = 'GET', headers = {}, body, agent = false } = {}) {
   return new Promise((resolve, reject) => {
     const options = { method, agent, headers, rejectUnauthorized: false };
@@ -19,7 +23,7 @@ export function send(url, { method = 'GET', headers = {}, body, agent = false } 
   });
 }
 
-/** Logs in to a file service. @returns the header of the session */
+/** Logs in to a file service. @returns the header that requests of the session need */
 export async function sessionOf(url, username, password, agent) {
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   const { text } = await send(`${url}/__svc__/login`, { method: 'POST', headers, agent, body: JSON.stringify({ username, password }) });
@@ -58,7 +62,7 @@ export function started(args, cwd, program = process.execPath) {
   return one;
 }
 
-/** Ends all running programs, and waits for them. */
+/** Ends all programs that are still running, and waits until they have ended. */
 export async function endAll() {
   await Promise.all([...running].map(({ end }) => end('SIGTERM')));
 }

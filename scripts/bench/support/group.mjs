@@ -1,4 +1,4 @@
-// Starts each server once, in its own folder.
+// Starts each server once, in its own folder. Ends all servers at the end.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ function speaksSsh(port) {
   });
 }
 
-/** Writes a configuration for OpenSSH's clients. @returns its path */
+/** Writes the configuration of OpenSSH's clients for a server. @returns path of the file */
 function sshConfig(place) {
   const path = join(place.folder, 'ssh_config');
   const lines = [`HostName 127.0.0.1`, `Port ${place.port}`, `User ${userInfo().username}`, `IdentityFile ${userKey(place)}`];
@@ -38,7 +38,11 @@ export class Group {
     this.home = home;
   }
 
-  /** Starts the servers in `some`, and the peers with the scheme and the ability. @returns those that are installed */
+  /**
+   * Starts servers, if they do not run yet: those in `some`, and all peers with the scheme. With `ability`, servers that lack it are left out.
+   *
+   * @returns the servers that are installed
+   */
   async all(some, scheme, ability) {
     const found = [];
     for (const peer of [...some, ...peers.filter((one) => one.scheme === scheme)]) {
@@ -65,7 +69,7 @@ export class Group {
     const config = peer.scheme === 'ssh' ? { config: sshConfig(place), key: userKey(place) } : {};
     const server = { name: peer.name, peer, port, folder, at, version, publicPath: peer.publicPath ?? '/small', headers: {}, ...config };
     if (peer.scheme === 'http') server.headers = { authorization: basic };
-    // Usually systemd creates this folder for sshd.
+    // Usually systemd creates this folder, because the unit of sshd requests it.
     if (peer.name === 'sshd' && process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
     const startedMs = performance.now();
     const env = { ...process.env, ...peer.env?.(place) };
@@ -82,7 +86,7 @@ export class Group {
     throw new Error(`${peer.name} does not answer`);
   }
 
-  /** Runs `look` with another instance of a server. @returns the result of `look` */
+  /** Starts another instance of a server, runs `look`, and stops the instance. @returns the result of `look` */
   async withFresh(peer, look) {
     const server = await this.start(peer);
     try {
@@ -114,7 +118,7 @@ async function isUp({ peer, port, at, publicPath, headers }) {
   );
 }
 
-/** Returns the CPU time of a server so far, in seconds. It waits for the processes of closed connections to end. */
+/** Returns the CPU time of a server so far, in seconds. It waits until the processes of closed connections have ended. */
 export async function settledCpuSeconds({ pid }) {
   for (let attempt = 0; attempt < 100 && family(pid).length > 1; attempt++) await new Promise((resolve) => setTimeout(resolve, 20));
   return cpuSeconds(pid);

@@ -19,16 +19,17 @@ request = function()
 end`;
 
 /**
- * Measures requests per second, and the server's CPU time for each.
+ * Measures requests per second, and the CPU time of the server for each request.
  *
- * @param options.path path on the server; PUT adds a number
+ * @param server a running server, as `Group.start` (group.mjs) returns it
+ * @param options.path path on the server; a number is added for PUT
  * @param options.method PUT sends 1 KiB, other methods send no body
  */
 export async function throughput(server, { path, method = 'GET', connections, seconds, headers = server.headers, folder }) {
   const before = cpuSeconds(server.pid);
   const measure = (duration) => withWrk(server, path, method, connections, duration, headers, folder);
   let { count, elapsedS } = await measure(seconds);
-  // A server on a busy disk may answer no upload in a short round.
+  // On a busy disk, a server may answer no durable upload in a short round.
   if (count === 0) ({ count, elapsedS } = await measure(10 * seconds));
   return { value: count / elapsedS, cpuUs: ((cpuSeconds(server.pid) - before) * 1e6) / count };
 }

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { cpus } from 'node:os';
 import { delimiter } from 'node:path';
 
-// Debian installs servers in `/usr/sbin`.
+// Debian installs servers in `/usr/sbin`, so this folder must be in PATH, for `isInstalled` and for all started programs.
 process.env.PATH = [process.env.PATH, '/usr/sbin'].filter(Boolean).join(delimiter);
 
 /** Returns the first version number in the output of a program. */
@@ -96,7 +96,11 @@ export function median(values) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-/** Runs an action. @returns the maximum memory (RSS) of a process meanwhile as `value`, in MiB, and the CPU time from the action */
+/**
+ * Runs an action.
+ *
+ * @returns the maximum memory (RSS) of a process during the action as `value`, in MiB, and the CPU time that the action returns
+ */
 export async function withPeak(pid, action) {
   let value = 0;
   const look = () => {

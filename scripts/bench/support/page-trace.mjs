@@ -1,9 +1,9 @@
 // Reads Chromium's traces of a page: when the page became usable, and how long a task blocked its main thread.
 
-/** Duration in milliseconds above which a task delays the page: it misses three frames. */
+/** Duration in milliseconds above which a task delays the page, because the page misses three frames. */
 export const longTaskMs = 50;
 
-/** Time without a long task, in milliseconds, after which the page is idle. */
+/** If there is no long task for this time in milliseconds, the page counts as idle. */
 const restMs = 1000;
 
 const categories = ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'blink.user_timing', 'loading'];
@@ -18,7 +18,9 @@ class Trace {
     this.#thread = busiestPage(events);
   }
 
-  /** Returns when an event last occurred in the opened document, or undefined. Pictures are other documents. */
+  /**
+   * Returns when an event last occurred in the opened document, or undefined. Events of pictures, which are other documents, do not count.
+   */
   at(name) {
     const opened = this.#events.find((event) => event.name === 'navigationStart' && event.args.data.documentLoaderURL !== '');
     const found = this.#events.filter(({ name: other, args }) => other === name && args.frame === opened.args.frame).at(-1);
@@ -45,7 +47,10 @@ class Trace {
     return Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
   }
 
-  /** Returns the time from which the page is usable: the end of the last long task before it is idle, or `fromMs`. */
+  /**
+   * Returns the time from which the page is usable: the end of the last long task after `fromMs` and before the page is idle. Without such
+   * a task, it is `fromMs`.
+   */
   restsFrom(fromMs) {
     let restsMs = fromMs;
     for (const { startMs, endMs, durationMs } of this.tasks()) {
@@ -57,7 +62,7 @@ class Trace {
   }
 }
 
-/** Returns the main thread of the page: the busiest thread of all renderers. */
+/** Returns the main thread of the page, which is the busiest thread of all renderers. */
 function busiestPage(events) {
   const busyUs = ({ pid, tid }) =>
     events.reduce((sum, event) => sum + (event.name === 'RunTask' && event.pid === pid && event.tid === tid ? event.dur : 0), 0);

@@ -111,7 +111,7 @@ export function svc({
     args: () => [...(binary ? [] : [...nodeArgs, executable]), 'serve', '--log-level', 'error', ...args],
     at: (path) => (scheme === 'ssh' ? `/${path}` : `/home/${path}`),
     publicPath: '/__svc__/appearance.css',
-    // The first 401 ends the start, so the check of a password is not measured.
+    // The start ends when the server first returns 401. The check of a password is not part of the start.
     firstStatus: 401,
     async ready({ pid, port, startedMs }) {
       if (scheme === 'ssh') return {};
@@ -180,12 +180,12 @@ ThreadLimit 128\nThreadsPerChild 128\nMaxRequestWorkers 128
 AuthType Basic\nAuthName bench\nAuthUserFile ${folder}/htpasswd\nRequire valid-user\n</Directory>\n`,
     };
   },
-  // With -X, Apache runs as one process, and as root.
+  // With -X, Apache runs as one process with all of its threads, and root need not switch to another account.
   args: ({ folder }) => ['-X', '-f', join(folder, 'apache.conf')],
   at: plain,
 };
 
-/** Caddy without accounts, because its password hashes are slow on purpose. */
+/** Caddy, only with files and listings. It has no accounts, because its password hashes are slow on purpose. */
 function caddy(scheme) {
   return {
     name: 'Caddy',

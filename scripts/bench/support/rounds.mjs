@@ -1,4 +1,4 @@
-// Runs workloads on servers in alternating rounds, so that a busy moment affects all servers.
+// Runs workloads on several servers in alternating rounds, so that a busy moment of the machine affects all servers.
 import { cell, ratio, spread, table } from './table.mjs';
 
 /** The results of the rounds, by workload and server. */
@@ -8,18 +8,18 @@ export class Rounds {
   #results = new Map();
   faults = [];
 
-  /** @param options.rounds number of rounds @param options.isWarm whether to omit the first round, which only fills caches */
+  /** @param options.rounds number of rounds @param options.isWarm whether to omit the extra first round, which only fills caches */
   constructor({ rounds, isWarm = false }) {
     this.#rounds = rounds;
     this.#isWarm = isWarm;
   }
 
   /**
-   * Runs one workload on the servers. Failed rounds are reported.
+   * Runs one workload on the servers. If a round fails, it is reported, and its figure is missing.
    *
    * @param figures units of the resulting figures, by name
    * @param on the servers
-   * @param action returns `value`, and `cpuUs` or `cpuS`, for each figure, or directly for a single figure
+   * @param action returns `value`, and `cpuUs` or `cpuS`, for each figure; if there is only one figure, it returns them directly
    */
   async measure(figures, on, action) {
     const names = Object.keys(figures);
@@ -42,14 +42,17 @@ export class Rounds {
         console.error(`${name}: ${server} ${cell(runs)} ${spread(runs)} ${figures[name]}`);
   }
 
-  /** Returns the median ratio of two servers' figures; undefined if one has none. `member` is `value`, `cpuUs` or `cpuS`. */
+  /**
+   * Returns the median, over the rounds, of the ratio of one server's figure to another's; undefined if one of them has no figures.
+   * `member` is `value`, `cpuUs` or `cpuS`.
+   */
   ratio(workload, mine, theirs, member = 'value') {
     const runs = this.#results.get(workload).runs;
     const [mineRuns, theirRuns] = [mine, theirs].map((server) => runs.get(server.name));
     return mineRuns && theirRuns && ratio(mineRuns, theirRuns, member);
   }
 
-  /** Returns lines that compare a server with the build of a commit. */
+  /** Returns lines that compare a server with the build of a commit: the figures and, where it was measured, the CPU time. */
   comparison(mine, theirs, commit) {
     const ratioOf = (workload, member) => this.ratio(workload, { name: mine }, { name: theirs }, member)?.toFixed(2) ?? '–';
     const rows = [...this.#results.keys()].map((workload) => [
@@ -59,7 +62,7 @@ export class Rounds {
     return [`This build relative to ${commit}:`, '', table(['workload', 'figure', 'CPU per request', 'CPU per GiB'], rows)];
   }
 
-  /** Returns a table with a row for each workload and a column for each server. */
+  /** Returns a table of all figures, with a row for each workload and a column for each measured server. */
   table() {
     const names = [...new Set([...this.#results.values()].flatMap(({ runs }) => [...runs.keys()]))];
     const rows = [...this.#results].map(([workload, { unit, runs }]) => [

@@ -35,9 +35,9 @@ export function lftp(server, command) {
 }
 
 /**
- * Measures the duration of an action in seconds, and the server's CPU seconds per unit.
+ * Measures an action: its duration in seconds, and the server's CPU seconds per unit.
  *
- * @param gibibytes number of units, in general GiB. Without it, the CPU time is not measured
+ * @param gibibytes number of units, in general GiB. Without a number, the CPU time is not measured
  */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);
@@ -51,7 +51,8 @@ export async function timed(server, action, gibibytes) {
 /**
  * Opens connections in a separate process, and holds them while `look` runs.
  *
- * @param what `handshakes`: each connection is closed immediately; `idle`: each stays open with an SFTP session
+ * @param what `handshakes`: connections are opened one after the other, and each is closed immediately; `idle`: each stays open with an
+ *   SFTP session
  */
 export async function connections(server, what, count, look = async () => {}) {
   const { port, key } = server;

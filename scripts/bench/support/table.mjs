@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { median } from './machine.mjs';
 
 /**
- * Returns the text of a cell: the medians over the rounds, the note, and the number of failed rounds.
+ * Returns the text of a table's cell: the medians over the rounds, the note, and the number of failed rounds.
  *
  * @param runs a run has `value`, and perhaps CPU time (`cpuUs` or `cpuS`) and `note`; a failed run has `fault`
  */
@@ -27,7 +27,7 @@ function number(value) {
   return value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en');
 }
 
-/** Returns the median ratio of two servers' values; undefined if no round has both. */
+/** Returns the median, over the rounds, of the ratio of one server's value to another's; undefined if no round has values of both. */
 export function ratio(mine, theirs, member = 'value') {
   const each = mine.map((one, round) => one[member] / theirs[round]?.[member]).filter((one) => !Number.isNaN(one));
   return each.length > 0 ? median(each) : undefined;
@@ -37,12 +37,12 @@ export function table(head, rows) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
 }
 
-/** Returns a line about programs that are not installed, if any. */
+/** Returns a line about programs that are not installed. The list is empty if all are installed. */
 export function leftOut(programs) {
   return programs.length > 0 ? ['', `Left out, as not installed: ${programs.join(', ')}.`] : [];
 }
 
-/** Returns lines about failed rounds, if any. */
+/** Returns lines about failed rounds. The list is empty if none failed. */
 export function failures(faults) {
   return faults.length > 0 ? ['', 'Failed, and left out of the figures:', '', ...faults.map((fault) => `- ${fault}`)] : [];
 }

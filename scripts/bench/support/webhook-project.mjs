@@ -1,4 +1,4 @@
-// Creates the folder of a server with undelivered events.
+// Creates the folder of a server that has events to deliver, with its journal and configuration.
 import { appendFileSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -26,7 +26,7 @@ function eventOf(index) {
   };
 }
 
-/** Writes a journal in files as svc writes them. Each file is an hour older than the next one. */
+/** Writes a journal of `count` lines, in files as svc writes them. The last file is new; each file is an hour older than the next one. */
 export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024) {
   mkdirSync(folder, { recursive: true });
   const paths = [];
@@ -46,7 +46,11 @@ export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024
   }
 }
 
-/** Creates the folder of a server with `count` undelivered events. @param handler options of the event handler, if any */
+/**
+ * Creates the folder of a server whose journal contains `count` events. None of them has been delivered yet.
+ *
+ * @param handler options of the event handler; without it, there is no handler
+ */
 export function makeProject(cwd, count, receiverUrl, handler) {
   writeJournal(join(cwd, 'data/journal'), count, (index) => `${JSON.stringify(eventOf(index))}\n`);
   mkdirSync(join(cwd, 'data/deliveries'), { recursive: true });

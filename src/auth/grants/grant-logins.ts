@@ -11,7 +11,7 @@ import type { Identity } from '../credentials.ts';
 import { type Grant, grantChain, listNarrowings, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** After an accepted use of a token from an address, further uses emit no event for this time. */
+/** After a token was accepted from an address, uses of the token from this address emit no event for this time in milliseconds. */
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;
 
@@ -21,7 +21,7 @@ const toldEveryMs = 60_000;
 /** Maximum number of narrowed accounts that are kept for each account. */
 const maxNarrowed = 1000;
 
-/** Why a grant is refused although its secret is right, as one word. */
+/** The reason why a grant is refused although its secret is right, as one word. */
 export type GrantRefusal = ReturnType<typeof whyOver> | 'address' | 'service' | 'account' | 'disabled' | 'right' | 'method' | 'name';
 
 export interface GrantAccess {
@@ -62,7 +62,7 @@ export class GrantLogins {
   /** Returns why the account does not allow the use of its grant; undefined if the use is allowed. */
   whyForbidden({ kind, paths = [] }: Grant, { tokens, links, permissions }: Account): GrantRefusal {
     if (!(kind === 'token' ? tokens : links).enabled) return 'disabled';
-    // A link ends with its account's right to share the path.
+    // A link ends when its account loses the right to share the path.
     if (kind === 'link' && !paths.every((path) => permissions.allows(path, 'share'))) return 'right';
     return kind === 'token' && tokens.services && !tokens.services.includes(this.#serviceUuid) ? 'service' : undefined;
   }
@@ -91,7 +91,7 @@ export class GrantLogins {
     return method.tokenConfiguration?.(name, configuration);
   }
 
-  /** Remembers an accepted token, except of callout accounts: the callout is asked at each use. */
+  /** Remembers an accepted token. Tokens of callout accounts are not remembered, because the callout is asked at each use. */
   remember(hash: string, address: string, identity: Identity): void {
     if (identity.configuration) return;
     this.#remembered.set(`${hash} ${address}`, { identity, untilMs: this.#clock.monotonicMs() + rememberedMs });
@@ -107,7 +107,9 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Emits `grantRefused` for a grant whose secret is right, at most once a minute for each reason. */
+  /**
+   * Emits event `grantRefused` for a grant that is refused although its secret is right. Emits it at most once a minute for each reason.
+   */
   tellRefusal(grant: Grant, reason: NonNullable<GrantRefusal>, context: EventContext, details?: string): void {
     const key = `${grant.id} ${reason}`;
     const nowMs = this.#clock.monotonicMs();

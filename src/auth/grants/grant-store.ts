@@ -2,21 +2,24 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Grant, GrantEnd } from './grant.ts';
 
 /**
- * An account keeps at most `maximum * keptForEach` grants, also ended ones (`maximum` limits the valid ones), so that it cannot fill the
- * store by creating and revoking.
+ * For each account, the store keeps at most `maximum * keptForEach` grants, counting those that have ended, too. `maximum` is the account's
+ * limit of valid grants. An account thus cannot fill the store by creating and revoking grants without end.
  */
 const keptForEach = 100;
 
 /** Minimum time between two recorded uses of a grant, in milliseconds. */
 export const useRecordedEveryMs = 60_000;
 
-/** Visits of one visitor to a link within this time count as one. */
+/** All visits of one visitor to a link within this time, in milliseconds, count as one. */
 export const visitCountedEveryMs = 3_600_000;
 
 /** Maximum number of visits that one process remembers. */
 export const maxVisits = 100_000;
 
-/** Stores tokens and links. */
+/**
+ * Stores tokens and links. There is an implementation in state/memory with a file in the data folder, and one for several nodes in
+ * state/redis.
+ */
 export interface GrantStore {
   /**
    * Adds a grant. When the promise has resolved, the grant is on disk and valid on all nodes.
@@ -27,10 +30,10 @@ export interface GrantStore {
    */
   add(grant: Grant, maximum: number): Promise<void>;
   /**
-   * Finds the grant of a secret, valid or ended, with a single lookup.
+   * Finds the grant of a secret, whether it is valid or has ended. This takes a single lookup.
    *
    * @param hash hash of the secret
-   * @throws ServiceError `unavailable` while the store cannot be reached: no grant may be accepted then
+   * @throws ServiceError `unavailable` while the store cannot be reached, because no grant may be accepted then
    */
   find(hash: string): Promise<Grant | undefined> | Grant | undefined;
   /** Returns a grant by its ID, as this process knows it. Changes by other nodes become known within a second. */
@@ -48,13 +51,13 @@ export interface GrantStore {
    *
    * @param by the account or operator that ends them
    * @returns the grants that this call ended, without those that had ended before or are unknown
-   * @throws the errors of `add`; even then, the grants have ended on this node
+   * @throws the errors of `add`. Even then, the grants have ended on this node, but possibly not on other nodes
    */
   end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;
   /**
    * Makes a grant expire earlier.
    *
-   * @param expiresMs Unix time in milliseconds; a later one than the current changes nothing
+   * @param expiresMs Unix time in milliseconds. If it is later than the current expiry, nothing changes
    * @throws the errors of `add`
    */
   shorten(id: string, expiresMs: number): Promise<void>;
@@ -76,7 +79,7 @@ export interface GrantStore {
    * @throws the errors of `add`
    */
   countVisit(id: string, visitor: string): Promise<boolean>;
-  /** Adds a listener for grants that end or get an earlier expiry, on any node. */
+  /** Adds a listener. It is called if grants end or get an earlier expiry, on this node or on another one. */
   onEnded(listener: (grants: readonly Grant[]) => void): void;
   close(): Promise<void>;
 }

@@ -7,12 +7,15 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 export const grantEnds = ['revoked', 'rotated', 'expired', 'used-up'] as const;
 export type GrantEnd = (typeof grantEnds)[number];
 
-/** A token (for machines) or a link (for people). Its secret gives access to a part of an account's files (docs/spec/tokens.md). */
+/**
+ * A token (for machines) or a link (for people). Its secret gives access to a part of an account's files (docs/spec/tokens.md). All times
+ * are Unix times in milliseconds.
+ */
 export interface Grant {
   /** The ID is not secret. Events, lists and commands contain it. */
   readonly id: string;
   readonly kind: SecretKind;
-  /** SHA-256 of the secret, which is not kept. */
+  /** SHA-256 of the secret. The secret itself is not kept. */
   readonly hash: string;
   /** The name of a token, or the note of a link. */
   readonly name: string;
@@ -26,13 +29,13 @@ export interface Grant {
   readonly expiresMs: number;
   /** The granted files and folders; a folder includes all its content. Absent if everything is granted. */
   readonly paths?: readonly VirtualPath[];
-  /** The granted permission keywords; absent for all. The holder never has more rights than the account. */
+  /** The granted permission keywords; absent if all are granted. The holder never has a right that the account does not have. */
   readonly permissions?: readonly string[];
   /** UUIDs of the services that accept the grant; absent if all do. */
   readonly services?: readonly string[];
   /** Addresses and CIDR ranges from which the grant may be used; absent if there is no limit. */
   readonly addresses?: readonly string[];
-  /** ID of the token that created the grant, and whose end ends it. */
+  /** ID of the token with which the grant was created. The grant ends when that token ends. */
   readonly parent?: string;
   readonly link?: LinkDetails;
   /** Set when the grant has ended. */
@@ -51,13 +54,13 @@ export interface LinkDetails {
   readonly maximumDownloads?: number;
 }
 
-/** The members of a grant that can change after its creation. */
+/** The members of a grant that can change after it was created. */
 export type GrantChange = Pick<Grant, 'id'> & Partial<Pick<Grant, 'expiresMs' | 'end' | 'used' | 'downloads' | 'opened'>>;
 
-/** Every use checks the whole chain of tokens, each created with the previous one. */
+/** Maximum length of a chain of tokens, each created with the previous one. It is limited, because every use checks the whole chain. */
 export const maxGrantDepth = 5;
 
-/** How long the secret of an expired grant is recognised. */
+/** Time in milliseconds for which the secret of an expired grant is recognised. Later, the secret is treated like a wrong one. */
 const knownAfterMs = { token: 86_400_000, link: 30 * 86_400_000 } as const;
 
 /** Returns the name of a grant for events and logins. */
@@ -84,7 +87,7 @@ export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant 
     if (current.parent === undefined) return isEarly ? 'not-yet' : undefined;
     current = get(current.parent);
   }
-  // The token that created the grant is unknown: fail closed.
+  // If the token with which the grant was created is unknown, the grant is refused (fail closed).
   return 'revoked';
 }
 
@@ -106,14 +109,17 @@ export function listNarrowings(chain: readonly Grant[]): Narrowing[] {
 }
 
 /**
- * Whether a grant may be forgotten, because it expired long ago. A revoked grant that is forgotten earlier could become valid again from
- * another node's older copy.
+ * Returns whether a grant may be forgotten, because it expired long ago. If a revoked grant were forgotten before it expires, another
+ * node's older copy of it could become valid again.
  */
 export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
   return expiresMs + knownAfterMs[kind] <= nowMs;
 }
 
-/** Merges two nodes' copies of a grant: an end, the earlier expiry, the later use and the larger counters win. */
+/**
+ * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. The result has the earlier expiry, the later use
+ * and the larger counters.
+ */
 export function mergeGrants(first: Grant, second: Grant): Grant {
   const { end: firstEnd, used: firstUsed } = first;
   const { end: secondEnd, used: secondUsed } = second;

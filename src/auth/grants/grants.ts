@@ -14,13 +14,16 @@ import { type Grant, type GrantEnd, grantChain, grantName, maxGrantDepth, newGra
 import type { GrantStore } from './grant-store.ts';
 import { shownPaths } from './shown-grant.ts';
 
-/** Interval of ending expired grants, and so the usual delay of `tokenEnded` and `linkEnded`. */
+/**
+ * Interval in milliseconds at which expired grants are ended. The events `tokenEnded` and `linkEnded` are usually late by at most this
+ * time.
+ */
 const upkeepEveryMs = 500;
 
 /** Maximum number of expired grants that are ended together. */
 const endedAtOnce = 1000;
 
-/** The members of a token or link that its creator chooses, after validation. Times are Unix times in milliseconds. */
+/** The members of a token or link that its creator chooses, after validation. All times are Unix times in milliseconds. */
 export type GrantOrder = Pick<
   Grant,
   'kind' | 'name' | 'expiresMs' | 'notBeforeMs' | 'paths' | 'permissions' | 'services' | 'addresses' | 'link'
@@ -35,7 +38,7 @@ interface GrantsDependencies {
   log: Log;
 }
 
-/** A new grant with its secret, which cannot be shown again. */
+/** A new grant with its secret. The secret cannot be shown again later. */
 export interface MadeGrant {
   grant: Grant;
   secret: string;
@@ -131,7 +134,7 @@ export class Grants {
       createdMs: nowMs,
       expiresMs: Math.min(nowMs + lifeMs, parentEndsMs),
     };
-    // The old token still counts until the overlap ends.
+    // The maximum is doubled, because the old token still counts until the overlap ends.
     await this.#add(grant, 2 * maximum, context);
     if (overlapMs <= 0) await this.end([id], 'rotated', by, context);
     else {
@@ -217,7 +220,7 @@ export class Grants {
     return parent;
   }
 
-  /** The requested paths or, by default, those of the creating token. */
+  /** Returns the paths of a new grant: the requested paths, or by default those of the token with which it is created. */
   #checkPaths({ permissions }: Account, paths: readonly VirtualPath[] | undefined): readonly VirtualPath[] | undefined {
     const reached = commonPaths(permissions.options.narrowings);
     if (!paths || !reached) return paths ?? reached;
@@ -249,7 +252,7 @@ export class Grants {
       for (const grant of this.store.known()) if (!grant.end && grant.expiresMs <= nowMs && over.push(grant.id) >= endedAtOnce) break;
       if (over.length > 0) for (const grant of await this.store.end(over, 'expired', '')) await this.#tellEnded(grant, 'expired');
     } catch (error) {
-      // The grants have expired anyway, and this runs again soon.
+      // The grants have expired in any case, and this function runs again soon.
       this.#log.debug('the end of expired tokens and links could not be reported', { reason: error });
     } finally {
       this.#isEnding = false;

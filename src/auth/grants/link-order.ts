@@ -12,7 +12,7 @@ const maxNoteCharacters = 500;
 
 const members = new Set(['path', 'kind', 'expires', 'password', 'maximum_downloads', 'note']);
 
-/** Permissions that the creator does not have are not granted. */
+/** The permissions of a link's visitors. Permissions that the creator does not have are not granted. */
 const linkPermissions: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
   download: ['allow-read', 'allow-list', 'allow-traverse'],
   drop: ['allow-create-file'],

@@ -5,7 +5,10 @@ export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly s
   return paths?.length === 1 ? paths[0] : paths;
 }
 
-/** The JSON of a token (docs/spec/tokens.md#creating-tokens). Times are in ISO 8601; a missing value is `null`. */
+/**
+ * Returns the JSON of a token (docs/spec/tokens.md#creating-tokens). Times are in ISO 8601. A value that was not chosen, or is not set
+ * yet, is `null`.
+ */
 export function shownToken(grant: Grant) {
   const { id, name, permissions, createdMs, notBeforeMs, expiresMs, addresses, services, used } = grant;
   return {

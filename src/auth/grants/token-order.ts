@@ -7,10 +7,10 @@ import type { GrantOrder } from './grants.ts';
 
 const longestName = 200;
 
-/** Each use of the token checks each item. */
+/** Maximum number of items in a list of a request. Each use of the token checks each item. */
 const maxItems = 100;
 
-/** Total characters of a token's paths: all tokens are kept in memory. */
+/** Maximum total length of a token's paths in characters. All tokens are kept in memory, and there may be many of them. */
 const longestPaths = 16_384;
 
 const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);

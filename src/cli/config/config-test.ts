@@ -23,7 +23,7 @@ export interface ConfigTestOptions {
   json?: boolean;
 }
 
-/** `--json` prints the members with these names. */
+/** The result of one case. The names of its members are those in the output with `--json`. */
 const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),
@@ -67,7 +67,7 @@ function runTimed(config: Config, item: ConfigCase, folder: string, isUpdate: bo
   return { name, passed: problems.length === 0, problems, duration_ms: durationMs, actual };
 }
 
-/** With `isUpdate`, the golden file is written. @returns the differences as lines */
+/** Compares a result with its golden file. With `isUpdate`, the file is written instead. @returns the differences as lines */
 function compareGolden(file: string, actual: unknown, isUpdate: boolean): string[] {
   const text = `${JSON.stringify(actual, null, 2)}\n`;
   if (isUpdate) {

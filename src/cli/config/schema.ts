@@ -19,7 +19,7 @@ import { print } from '../output.ts';
 import { importedKey } from '../tools/host-keys.ts';
 import { testReport } from './config-test.ts';
 
-/** The `--json` output of each command. New versions only add members. */
+/** The `--json` output schema of each command. New versions add members, but never change or remove one. */
 export const jsonOutputs = {
   validate: validation.describe('svc validate --json: one document.'),
   explain: decision.describe('svc explain --json: one document.'),

@@ -133,7 +133,7 @@ const done: Readonly<Record<HeldAction, string>> = {
   'inspect-again': 'inspecting again',
 };
 
-/** Releases, discards or inspects held uploads again. @returns 1 if that failed for at least one */
+/** Releases or discards held uploads, or has them inspected again. @returns 1 if the action failed for at least one of them */
 export async function actOnHeld(action: HeldAction, ids: readonly string[], options: HeldOptions): Promise<number> {
   const results = await askHeld(await serviceFolder(options), action, ids, userInfo().username, options.reason);
   const failed = results.filter(({ error }) => error !== undefined);

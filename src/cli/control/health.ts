@@ -82,7 +82,7 @@ async function ask(url: string, timeoutS: number): Promise<{ status: number; tex
   return { status: result.status, text: result.body.toString('utf8') };
 }
 
-/** @returns an empty object if the reply is not from svc */
+/** Reads the state of each part of the service from the reply. @returns an empty object if the reply is not from svc */
 function parseChecks(text: string): Record<string, string> {
   try {
     const { checks } = JSON.parse(text) as { checks?: Record<string, unknown> };

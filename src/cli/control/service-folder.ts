@@ -15,9 +15,9 @@ export interface ServiceOptions {
 export const defaultDataFolder = './svc-data';
 
 /**
- * Reads the valid parts of a configuration.
+ * Reads the valid parts of a configuration, even if the service would refuse it.
  *
- * @throws ServiceError `bad-request` if there is none, or too little is valid
+ * @throws ServiceError `bad-request` if there is no configuration, or if too little of it is valid
  */
 export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Promise<{ file: string; config: Config }> {
   const file = await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
@@ -27,7 +27,7 @@ export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Prom
 }
 
 /**
- * Returns the data folder from `--data-folder` or the configuration, or `defaultDataFolder`.
+ * Returns the data folder of a service. It comes from `--data-folder` or the configuration; the default is `defaultDataFolder`.
  *
  * @throws the errors of `roughConfig`
  */

@@ -61,7 +61,9 @@ export async function createToken({ account, ...options }: TokenOptions): Promis
   return printMade(await order(options, 'create-token', { by: userInfo().username, account, order: wantedToken(options) }), options);
 }
 
-/** Prints a new token with at most the rights of a given token. It ends with the given one. */
+/**
+ * Creates a token with at most the rights of a given token, and prints only the new token. If the given token ends, so does the new one.
+ */
 export async function narrowToken(token: string, options: TokenOptions): Promise<number> {
   const secret = await readSecretOption(token);
   return printMade(await order(options, 'narrow-token', { by: userInfo().username, token: secret, order: wantedToken(options) }), options);
@@ -128,7 +130,7 @@ export async function createLink({ account, service, json, ...options }: LinkOpt
   return exitCode.done;
 }
 
-// Other users of the machine can see the arguments of a command.
+// Other users of the machine can see the arguments of a command, so the password is read from a file.
 function readFirstLine(file: string): string {
   return readFileSync(file === '-' ? 0 : file, 'utf8').split(/\r?\n/, 1)[0] ?? '';
 }

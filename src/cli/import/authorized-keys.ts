@@ -2,7 +2,7 @@ import { keyLineFault } from '../../ssh/public-keys.ts';
 import type { Draft, DraftAccount } from './draft.ts';
 import { splitWords } from './sshd-config.ts';
 
-/** Options for features that svc does not have. They do not prevent the import. */
+/** Options that concern only features which svc does not have, such as terminals and forwarding. They do not prevent the import. */
 const harmless =
   /^(?:restrict|pty|no-pty|no-agent-forwarding|agent-forwarding|no-port-forwarding|port-forwarding|no-user-rc|user-rc|no-x11-forwarding|x11-forwarding|no-touch-required|environment|permitopen|permitlisten|tunnel)$/i;
 
@@ -12,9 +12,10 @@ function splitOptions(text: string): string[] {
 }
 
 /**
- * Imports the keys of authorized_keys(5) that have no restrictions except internal-sftp.
+ * Imports the keys of authorized_keys(5). A key with a restriction, such as addresses, an expiry, or a command other than
+ * internal-sftp, is not imported.
  *
- * @param isAccepted whether the old server accepts a key
+ * @param isAccepted returns whether the old server accepts a key
  */
 export function takeKeys(
   draft: Draft,

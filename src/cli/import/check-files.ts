@@ -4,9 +4,9 @@ import { expandUserInPath } from '../../accounts/user-names.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { DraftAccount, Note } from './draft.ts';
 
-/** After this number of entries of one account, no further folders are read. */
+/** Once this many entries of one account's folder are inspected, no further folders are read, and a note says so. */
 const maxEntries = 1_000_000;
-/** Maximum number of findings of one kind for one account. */
+/** Maximum number of findings of one kind that are reported for one account. */
 const maxTold = 20;
 
 type Kind = 'encoding' | 'link' | 'twins' | 'special' | 'owner' | 'mode' | 'unreadable';
@@ -22,10 +22,10 @@ const remedies: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Inspects accounts' files for properties that svc treats differently.
+ * Inspects the files of accounts, or a copy of them, for properties that svc treats differently from the old server.
  *
- * @param root copy of the old machine's `/`
- * @param folder base of relative home folders
+ * @param root folder that takes the place of the old machine's `/`, and contains a copy of its files
+ * @param folder folder against which relative paths of home folders are resolved
  */
 export function checkHomes(accounts: readonly DraftAccount[], root: string, folder: string): Note[] {
   const notes: Note[] = [];
@@ -64,7 +64,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
     });
     return;
   }
-  // The chroot folder belongs to root, so the owner of most entries is the account.
+  // A chroot folder belongs to root. So the UID that owns most entries below it is taken as the UID of the account.
   const owners = new Map<bigint, number>();
   const found: { path: string; stats: BigIntStats }[] = [];
   const folders = [real];
@@ -114,7 +114,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
 
 type Tell = (kind: Kind, path: string, what: string) => void;
 
-/** Finds names that are equal without case or after Unicode normalisation. */
+/** Finds names that are the same name on a file system that ignores case or normalises Unicode. */
 function checkTwins(folder: string, names: readonly Buffer[], tell: Tell): void {
   const seen = new Map<string, string>();
   for (const name of names) {

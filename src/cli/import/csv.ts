@@ -9,9 +9,9 @@ export interface CsvRecord {
 }
 
 /**
- * Reads comma-separated values (RFC 4180).
+ * Reads comma-separated values (RFC 4180). Quoted fields may contain commas, doubled quotes and line ends.
  *
- * @param separator `,`, `;` or a tab
+ * @param separator separator of fields: `,`, `;` or a tab
  * @throws ServiceError `bad-request` if a quotation mark is not closed
  */
 export function readCsv(text: string, separator: string): CsvRecord[] {
@@ -46,7 +46,7 @@ export function readCsv(text: string, separator: string): CsvRecord[] {
   return records;
 }
 
-/** Accepted names of columns, with their meaning. */
+/** The accepted names of columns in the first line, each with the meaning of the column. */
 const columns: Readonly<Record<string, string>> = {
   name: 'name',
   user: 'name',
@@ -69,7 +69,7 @@ const columns: Readonly<Record<string, string>> = {
   quota_size: 'quota',
 };
 
-/** Reads tables of accounts. The first line names the columns. Plain-text passwords are hashed. */
+/** Reads tables of accounts. The first line names the columns. Plain-text passwords are replaced by hashes. */
 export async function importCsv({ files, home, port }: ImportInput): Promise<Draft> {
   const draft = emptyDraft();
   draft.services.sftp = { type: 'ssh', port: port ?? 2222 };
@@ -126,14 +126,14 @@ async function addRecord(draft: Draft, file: string, names: readonly string[], {
   account.password = value('hash') || (await hashImported(value('password'), tell));
 }
 
-/** The column may already contain hashes. */
+/** Returns the hash of a password. The column of passwords may already contain hashes. */
 async function hashImported(password: string, tell: (what: string, instead: string) => unknown): Promise<string | undefined> {
   if (password === '') return undefined;
   try {
     parsePasswordHash(password);
     return password;
   } catch {
-    // The later check of all hashes reports one that cannot be verified.
+    // This is a plain-text password, or a hash that cannot be verified. The later check of all hashes reports such a hash.
     if (/^\$\w+\$|^\{\w+\}/.test(password)) return password;
   }
   try {

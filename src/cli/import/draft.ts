@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
 
-/** A difference between the old server and the new configuration. `--json` prints the members with these names. */
+/**
+ * A difference between the old server and the new configuration, or a problem of the import. The names of the members are those in the
+ * output with `--json`.
+ */
 export const note = z.strictObject({
   file: z.string().describe('Path of the file, as it was given or found; empty if the note is not about one file.'),
   line: z.int().describe('Line number from 1; 0 if the note is not about one line.'),
@@ -12,28 +15,28 @@ export const note = z.strictObject({
 
 export type Note = z.infer<typeof note>;
 
-/** An account of the old server, in the options of svc. */
+/** An account of the old server, expressed with the options of svc. */
 export interface DraftAccount {
   name: string;
   file: string;
   line: number;
   enabled: boolean;
-  /** Hash; undefined if passwords are not accepted. */
+  /** Hash of the password; undefined if there is none or passwords are not accepted. */
   password: string | undefined;
   /** OpenSSH public keys. */
   sshKeys: string[];
   email: string;
-  /** Absolute, or relative to the configuration. */
+  /** Home folder: absolute, or relative to the configuration. */
   home: string;
-  /** The general permissions, then rules: an expression, and the permissions for matching paths. */
+  /** The first item lists the general permissions. Each further item is a rule: an expression, then the permissions for matching paths. */
   permissions: string[][];
-  /** Folders of test cases. Without `granted`, the general permissions apply. */
+  /** Folders for which test cases are created, and the permissions there. Without `granted`, the general permissions apply. */
   samples: { at: string; granted?: string[] }[];
   virtualFolders: [string, string][];
   requires: RequiredCredentials;
   quotaBytes: number;
   largestFileBytes: number;
-  /** The group on the old server. The group of svc has this name in capitals. */
+  /** Name of the account's group on the old server. A group of svc is named after it, in capitals. */
   group: string;
 }
 
@@ -49,15 +52,15 @@ export interface Draft {
 export interface InputFile {
   path: string;
   text: string;
-  /** For `alice=FILE`. */
+  /** Account to which the file belongs (`alice=FILE`). */
   account: string | undefined;
 }
 
 export interface ImportInput {
   files: readonly InputFile[];
-  /** Copy of the old machine's `/`. */
+  /** Folder with a copy of the old machine's files. It takes the place of `/` on that machine. */
   root: string;
-  /** Home folder with `${USER}`, for sources without home folders. */
+  /** Home folder with `${USER}`, for accounts of a source that has no home folders. */
   home: string;
   port: number | undefined;
   nowMs: number;
@@ -72,7 +75,7 @@ export function emptyDraft(): Draft {
   return { server: {}, services: {}, accounts: new Map(), createsHomes: true, notes: [] };
 }
 
-/** Creates an account with full permissions and no credentials. */
+/** Creates an account with full permissions and without credentials. */
 export function draftAccount(name: string, file: string, line: number): DraftAccount {
   return {
     name,
@@ -93,7 +96,7 @@ export function draftAccount(name: string, file: string, line: number): DraftAcc
   };
 }
 
-/** Adds an account, or a note if the name is taken. @returns whether it was added */
+/** Adds an account. If the draft already has an account with this name, only a note is added. @returns whether the account was added */
 export function addAccount(draft: Draft, account: DraftAccount): boolean {
   const { name, file, line } = account;
   if (!draft.accounts.has(name)) {
@@ -116,12 +119,12 @@ export function disable(
   draft.notes.push({ file: place.file, line: place.line, account: account.name, what, instead: `The account is disabled. ${instead}` });
 }
 
-/** Returns an expression for all paths below a folder. */
+/** Returns an expression that matches all paths below a folder. Each character of the folder's path matches only itself. */
 export function belowFolder(path: string): string {
   return `e/^${quoted(path)}\\//`;
 }
 
-/** Returns an expression for only the given path. */
+/** Returns an expression that matches only the given path. */
 export function exactly(path: string): string {
   return `e/^${quoted(path)}$/`;
 }

@@ -8,29 +8,32 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 
 const maxAccountsWithCases = 500;
 
-/** More accounts are written to another file, because each reload reads the whole configuration. */
+/**
+ * Maximum number of accounts in the configuration itself. If there are more, all accounts are written to another file, because each reload
+ * reads the whole configuration.
+ */
 const maxAccountsOfConfig = 1000;
 
 export interface Finished {
   config: string;
-  /** JSON, which is read 20 times as fast as YAML. Undefined if the configuration has the accounts. */
+  /** The accounts as JSON, which is read 20 times as fast as YAML. Undefined if the configuration contains the accounts. */
   accountsFile: string | undefined;
   cases: string;
   notes: Note[];
   accounts: DraftAccount[];
 }
 
-/** Options that accounts of a group share. */
+/** The options that accounts of a group share. */
 interface GroupKey {
   name: string;
   options: Record<string, unknown>;
 }
 
 /**
- * Writes the configuration and test cases. What svc would refuse is omitted, with a note.
+ * Writes the configuration and test cases of a draft. Accounts, hashes and keys that svc would refuse are omitted, each with a note.
  *
- * @param from name of the imported server
- * @param names names of the written files, in one folder
+ * @param from name of the imported server, for the first line
+ * @param names names of the written files, which are in one folder
  */
 export function finish(draft: Draft, from: string, names: { config: string; accountsFile: string }): Finished {
   const notes = [...draft.notes];
@@ -105,7 +108,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
   });
   if (account.requires === 'ssh-key' && account.password !== undefined)
     tell('its password is not carried over, because only keys are accepted', 'Nothing needs to be done.');
-  // A credential that SSH refuses must not work over a later service.
+  // A credential that is refused over SSH must not work over a service that is added later.
   if (account.requires === 'ssh-key') account.password = undefined;
   if (account.requires === 'password') account.sshKeys = [];
   if (account.requires === 'both')
@@ -117,7 +120,10 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
     );
 }
 
-/** Returns the group that sets an account's options. It also sets the home folder, if that contains the account's name. */
+/**
+ * Returns the group that sets the options of an account. If the path of the home folder ends with the account's name, this name is replaced
+ * by `${USER}`. If the path then contains `${USER}`, the group also sets the home folder.
+ */
 function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;
   const ofUser = home.endsWith(`/${name}`) && userForPath(name) === name ? `${home.slice(0, -name.length)}${userVariable}` : home;
@@ -129,7 +135,7 @@ function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, G
     ...(!isOpen && { permissions }),
     ...(quotaBytes > 0 && { quota_size: quotaBytes }),
     ...(largestFileBytes > 0 && { file_write_size: largestFileBytes }),
-    // With full control, accounts could share files with outsiders as soon as HTTP is added.
+    // Tokens and links are disabled. Otherwise accounts with full control could share files with outsiders as soon as HTTP is added.
     ...(permissions.flat().includes(fullControl) && { tokens: { enabled: false }, links: { enabled: false } }),
   };
   const key = JSON.stringify([group, options]);
@@ -156,7 +162,7 @@ function importedOptions(account: DraftAccount, group: GroupKey): Record<string,
   };
 }
 
-/** One of the permissions in `needed` is sufficient. */
+/** SFTP and HTTP requests of the test cases. For each request, one of the permissions in `needed` is sufficient. */
 const requests: readonly { needed: readonly string[]; ssh: (path: string) => string; http: (path: string) => string }[] = [
   { needed: ['allow-read'], ssh: (path) => `OPEN-READ ${path}x`, http: (path) => `GET /home${path}x` },
   { needed: ['allow-write', 'allow-create-file'], ssh: (path) => `OPEN-WRITE ${path}x`, http: (path) => `PUT /home${path}x` },
@@ -165,7 +171,9 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
   { needed: ['allow-list'], ssh: (path) => `OPENDIR ${path}`, http: (path) => `GET /home${path}` },
 ];
 
-/** Creates cases for the account's rights on the old server, which the configuration must keep. */
+/**
+ * Creates test cases for the account's rights on the old server. The new configuration must pass them, also after later changes.
+ */
 function accountCases(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');

@@ -2,8 +2,8 @@ import { type Draft, type DraftAccount, disable, draftAccount, fullControl } fro
 import type { UnixAccount } from './unix-accounts.ts';
 
 /**
- * FTP commands with permissions of svc. STOR and STOU need `allow-write` if the account could overwrite files, otherwise
- * `allow-create-file`.
+ * FTP commands, with the permissions of svc that allow the same. STOR and STOU need only one of their two permissions: `allow-write` if the
+ * old server let the account overwrite files, otherwise `allow-create-file`.
  */
 const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   RETR: ['allow-read'],
@@ -38,14 +38,14 @@ const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** All permissions. `allow-write` includes `allow-create-file`. */
+/** All permissions, listed one by one; `allow-create-file` is omitted because `allow-write` includes it. */
 export const allRights: readonly string[] = [
   'allow-read',
   'allow-list',
   ...(rightsOfCommands.WRITE as readonly string[]).filter((right) => right !== 'allow-create-file'),
 ];
 
-/** `ALL` means all permissions. */
+/** Returns the permissions in `rightsOfCommands` for some commands. `ALL` means all permissions. */
 export function commandRights(commands: readonly string[]): string[] {
   return commands.flatMap((command) =>
     command.toUpperCase() === 'ALL' ? [...allRights, 'allow-create-file'] : (rightsOfCommands[command.toUpperCase()] ?? []),
@@ -57,7 +57,7 @@ export function permissionSet(granted: readonly string[]): string[] {
   return allRights.every((right) => granted.includes(right)) ? [fullControl] : [...new Set(granted)];
 }
 
-/** Creates an account from a Unix account, with its home folder and a usable password hash. */
+/** Creates an account from a Unix account. It gets the same home folder, and the same password if its hash can be imported. */
 export function makeDraftAccount(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
   const account = {
     ...draftAccount(unix.name, unix.file, unix.line),

@@ -39,7 +39,7 @@ const readers: Readonly<Record<string, Reader>> = {
 
 const maxFileBytes = 64 * 1024 * 1024;
 
-/** The limit of config/reading/source.ts. */
+/** Maximum size, in bytes, of a configuration that svc reads (config/reading/source.ts). */
 const maxConfigBytes = 4 * 1024 * 1024;
 
 /** Creates a configuration from another server's files. @returns 1 if `--check` found something, otherwise 0 */
@@ -77,7 +77,7 @@ export async function importFrom(from: string, named: readonly string[], options
   return exitCode.done;
 }
 
-/** The accounts file is written only for many accounts. */
+/** Paths of the files to write. The accounts file is written only if there are many accounts. */
 type OutputPaths = Record<'config' | 'accountsFile' | 'cases' | 'notes', string>;
 
 function outputPaths(out: string): OutputPaths {
@@ -91,7 +91,7 @@ function assertFree(outputs: OutputPaths): void {
   if (taken !== undefined) throw new ServiceError('bad-request', `${taken} exists and is not overwritten; name another file with --out.`);
 }
 
-/** Reads `FILE` or `ACCOUNT=FILE`. The text of a folder is empty. */
+/** Reads a file, which can be named as `FILE` or `ACCOUNT=FILE`. For a folder, the text is empty. */
 function readInput(given: string): InputFile {
   const [, account, rest = given] = existsSync(given) ? [] : (/^([^/=]+)=(.+)$/.exec(given) ?? []);
   try {
@@ -105,7 +105,7 @@ function readInput(given: string): InputFile {
   }
 }
 
-/** Called before anything is written. */
+/** Checks that the result is a valid configuration. Called before anything is written. */
 function assertValid(path: string, text: string): void {
   if (Buffer.byteLength(text) > maxConfigBytes)
     throw new ServiceError(
@@ -129,7 +129,7 @@ function report(notes: readonly Note[], asJson = false): void {
   else for (const note of notes) complain(noteText(note));
 }
 
-/** Reads the password files of Apache (htpasswd) and nginx, which have no permissions. */
+/** Reads the password files of Apache (htpasswd) and nginx. They contain names and hashes, but no permissions. */
 export function importHtpasswd({ files, home, port }: ImportInput): Draft {
   const draft = emptyDraft();
   draft.services.web = { type: 'http', port: port ?? 8080 };

@@ -5,7 +5,10 @@ import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
 
-/** Keywords for features that svc does not have. They need no note. */
+/**
+ * Keywords for features that svc does not have, such as shells, forwarding, other ways to log in, and logging to syslog. They are
+ * ignored without a note.
+ */
 const withoutCounterpart =
   /^(?:acceptenv|addressfamily|agentforwarding|allow(?:agent|stream)?local?forwarding|allow\w*forwarding|authorizedprincipals\w*|canonical\w*|casignaturealgorithms|compression\w*|debianbanner|disableforwarding|exposeauthinfo|fingerprinthash|gatewayports|gssapi\w*|hostbased\w*|hostkeyalgorithms|ignorerhosts|ignoreuserknownhosts|ipqos|kerberos\w*|keyregenerationinterval|loglevel|logverbose|maxsessions|modulifile|permit(?:emptypasswords|listen|open|rootlogin|tty|tunnel|userenvironment|userrc)|pidfile|print\w+|protocol|pubkeyauthoptions|rdomain|rhosts\w*|rsaauthentication|dsaauthentication|securitykeyprovider|serverkeybits|setenv|streamlocal\w+|strictmodes|syslogfacility|tcpkeepalive|trustedusercakeys|usedns|uselogin|useprivilegeseparation|versionaddendum|x11\w*|xauthlocation)$/;
 
@@ -29,7 +32,7 @@ const remedies: Readonly<Record<string, string>> = {
   usepam: 'svc does not know what PAM refuses or asks for (pam_access, second factors, LDAP): write an authentication callout.',
 };
 
-/** Creates the services from the lines before the first `Match`. */
+/** Creates the services from the lines before the first `Match`, and notes about lines that are not carried over. */
 export function importSshService(draft: Draft, blocks: readonly Block[], root: string, port: number | undefined): void {
   const service: Record<string, unknown> = { type: 'ssh' };
   const seen = new Set<string>();
@@ -73,7 +76,7 @@ function inRange(text: string, low: number, high: number): boolean {
   return /^\d+$/.test(text) && Number(text) >= low && Number(text) <= high;
 }
 
-/** Converts a time such as `90` or `1m30s` to seconds. */
+/** Converts a time of sshd_config(5), such as `90` or `1m30s`, to seconds. */
 function seconds(text: string): number {
   if (!/^(?:\d+[smhdw]?)+$/i.test(text)) return Number.NaN;
   const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
@@ -95,7 +98,7 @@ function setBanner(service: Record<string, unknown>, directive: Directive, root:
   }
 }
 
-/** Lists that begin with `+`, `-` or `^` are not imported. */
+/** Imports the algorithms that svc knows. Lists that begin with `+`, `-` or `^` are not imported. */
 function setAlgorithms(service: Record<string, unknown>, lists: readonly Directive[], tell: Tell): void {
   const names: string[] = [];
   for (const directive of lists) {
@@ -143,10 +146,10 @@ function setAddresses(
 }
 
 /**
- * Finds keys that no account gets: those in RevokedKeys, and those outside PubkeyAcceptedAlgorithms. If RevokedKeys cannot be read, no key
- * is accepted.
+ * Finds the keys that no account gets. These are keys in a file of RevokedKeys, and keys whose type a list of the old server
+ * (PubkeyAcceptedAlgorithms) does not accept. If a file of RevokedKeys cannot be read, no account gets any key.
  *
- * @returns whether a key is accepted
+ * @returns a function that returns whether a key is accepted
  */
 export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string): (type: string, blob: string) => boolean {
   const all = (pattern: RegExp) => blocks.flatMap((block) => block.directives.filter(({ keyword }) => pattern.test(keyword)));
@@ -172,7 +175,7 @@ export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string
   return (type, blob) => !isUnknown && !revoked.has(blob) && lists.every(({ args }) => takesType(args[0] ?? '', type));
 }
 
-/** RSA keys can sign with several algorithms, of which svc accepts those with SHA-2. */
+/** Returns whether a list accepts keys of a type. RSA keys can sign with several algorithms, of which svc accepts those with SHA-2. */
 function takesType(list: string, type: string): boolean {
   const names = type === 'ssh-rsa' ? ['rsa-sha2-256', 'rsa-sha2-512'] : [type];
   const patterns = list.replace(/^[+^-]/, '').split(',');

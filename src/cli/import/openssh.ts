@@ -18,11 +18,11 @@ import { importSshService, refusedKeys } from './openssh-service.ts';
 import { appliesTo, type Block, type Directive, lookUp, matchesList, matchesPattern, readSshdConfig, splitWords } from './sshd-config.ts';
 import { noShells, readUnixAccounts, type UnixAccount, unixFileKind } from './unix-accounts.ts';
 
-/** The first UID of people on Linux, and that of `nobody`. */
+/** The first UID of people on Linux systems, and the UID of `nobody`. */
 const firstPerson = 1000;
 const nobody = 65_534;
 
-/** Imports the SFTP accounts from sshd_config, passwd, shadow, group and authorized_keys. */
+/** Reads sshd_config with passwd, shadow, group and authorized_keys. Imports the accounts that may use SFTP. */
 export function importOpenssh({ files, root, home, port, nowMs }: ImportInput): Draft {
   const draft: Draft = { ...emptyDraft(), createsHomes: false };
   const isUnix = (file: InputFile) => unixFileKind(file) !== undefined;
@@ -58,7 +58,7 @@ export function importOpenssh({ files, root, home, port, nowMs }: ImportInput): 
   return draft;
 }
 
-/** The chroot folder and its direct members. */
+/** Matches the root folder of a chroot and its direct members. */
 const chrootItself = 'e/^\\/[^\\/]*$/';
 
 interface Reader {
@@ -70,7 +70,7 @@ interface Reader {
   nowMs: number;
 }
 
-/** Judged by its lines or its name. */
+/** Returns whether a file contains public keys, judged by its lines or its name. */
 function isKeyFile({ path, text }: InputFile): boolean {
   return /authorized_keys|\.pub$/.test(basename(path)) || /^[^#\n]*\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+) AAAA/m.test(text);
 }
@@ -130,7 +130,10 @@ function groupHint(blocks: readonly Block[], unix: UnixAccount): string {
   return unix.groups.find((group) => named.includes(group)) ?? 'SFTP';
 }
 
-/** Checks AllowUsers, AllowGroups, DenyUsers and DenyGroups. Patterns with `@` apply only to certain addresses. */
+/**
+ * Checks AllowUsers, AllowGroups, DenyUsers and DenyGroups. Their arguments are patterns for names of users or groups. Patterns with `@`
+ * apply only to certain addresses.
+ */
 function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: UnixAccount): void {
   const mayApply = blocks.map((block) => ({ block, applies: appliesTo(block, unix) })).filter(({ applies }) => applies !== 'never');
   const isMatched = (patterns: readonly string[], names: readonly string[]) =>
@@ -146,7 +149,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
       part.flatMap(({ block }) => block.directives.filter((directive) => directive.keyword === keyword));
     const hit = of(mayApply, `deny${kind}`).find(({ args }) => isMatched(args, names) || (isUsers && hasHost(args)));
     if (hit) disable(draft, account, `${hit.name} refuses it`, 'Enable it if it may log in.', hit);
-    // Each part must allow the account: the blocks that always apply, and each `Match` block for addresses.
+    // Each part must allow the account: the blocks that always apply, taken together, and each `Match` block for certain addresses.
     const parts = [
       mayApply.filter(({ applies }) => applies === 'always'),
       ...mayApply.filter(({ applies }) => applies === 'sometimes').map((one) => [one]),
@@ -168,7 +171,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
   }
 }
 
-/** If the value depends on the client's address, the account is disabled. */
+/** Returns the value of a keyword. If the value depends on the client's address, the account is disabled. */
 function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: UnixAccount, keyword: string): Directive | undefined {
   const { usual, sometimes } = lookUp(blocks, keyword, unix);
   const other = sometimes.find(({ args }) => args.join(' ') !== usual?.args.join(' '));
@@ -176,7 +179,7 @@ function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: Un
   return usual;
 }
 
-/** Whether all keywords are `yes` for every connection. A missing one counts as `yes`. */
+/** Returns whether all of these yes/no keywords are `yes` for every connection of the account. A missing keyword counts as `yes`. */
 function isYes({ blocks }: Reader, unix: UnixAccount, keywords: readonly string[]): boolean {
   return keywords.every((keyword) => {
     const { usual, sometimes } = lookUp(blocks, keyword, unix);
@@ -195,7 +198,7 @@ function setFolder(reader: Reader, account: DraftAccount, unix: UnixAccount): vo
   const value = directive?.args[0] ?? 'none';
   if (value !== 'none') {
     account.home = expandTokens(value, unix).replace(/(.)\/+$/, '$1');
-    // Only root may write to the chroot folder.
+    // The chroot folder itself belongs to root, and nobody else may write to it.
     account.permissions = [[fullControl], [chrootItself, ...readOnly]];
     account.samples = [{ at: '/', granted: readOnly }, { at: '/folder/' }];
     return;
@@ -214,7 +217,7 @@ function setFolder(reader: Reader, account: DraftAccount, unix: UnixAccount): vo
   });
 }
 
-/** SFTP requests of internal-sftp, with permissions of svc. */
+/** SFTP requests by their names in internal-sftp, with the permissions that svc requires for them. */
 const requestRights: Readonly<Record<string, string>> = {
   read: 'allow-read',
   write: 'allow-write',
@@ -288,7 +291,7 @@ function setArguments(draft: Draft, account: DraftAccount, directive: Directive,
   );
 }
 
-/** svc has only one umask for all accounts. */
+/** Adds the bits of a umask to `server.umask`, because svc has only one umask for all accounts. */
 function addUmask(draft: Draft, value: string, { file, line }: Directive): void {
   if (!/^[0-7]{1,4}$/.test(value)) return;
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);
@@ -336,7 +339,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
       'Set required_credentials of its group, and enable the account.',
       place,
     );
-  // svc has one requirement for all addresses, so the strictest is used.
+  // svc has one requirement for all addresses. If the old server had several requirements, the strictest is used.
   else if (possible.has('both') && (possible.size === 1 || sometimes.length > 0)) account.requires = 'both';
   else if (possible.has('ssh-key') && possible.has('password') && sometimes.length === 0) account.requires = 'any';
   else account.requires = possible.has('ssh-key') ? 'ssh-key' : 'password';
@@ -381,7 +384,10 @@ function addKeys(reader: Reader, account: DraftAccount, unix: UnixAccount): void
   }
 }
 
-/** Judged by the path: `…/alice/.ssh/authorized_keys`, `authorized_keys_alice`, `alice.pub`. */
+/**
+ * Returns whether a key file belongs to an account, judged by its path: `…/alice/.ssh/authorized_keys`, `authorized_keys_alice`,
+ * `alice.pub`.
+ */
 function belongsTo(path: string, { name, home }: UnixAccount): boolean {
   const file = basename(path);
   const folder = path.replace(/\/(?:\.ssh\/)?[^/]*$/, '');

@@ -24,13 +24,13 @@ interface Entry {
   args: string[];
   file: string;
   line: number;
-  /** Undefined for a directive. */
+  /** The entries of a section; undefined for a directive. */
   entries?: Entry[];
 }
 
 const maxDepth = 32;
 
-/** Directives for FTP, logs and the process. Ignoring them removes no restriction. */
+/** Directives without a counterpart in svc. They concern FTP, logs and the process. Ignoring them removes no restriction. */
 const withoutCounterpart =
   /^(?:access\w*|allowforeignaddress|allowlogsymlinks|allowretrieverestart|allowstorerestart|auth(?:aliasonly|groupfile|order|pam\w*|userfile)|ban\w*|commandbuffersize|controls\w*|createhome|debuglevel|default(?:address|chdir|server|transfermode)|deferwelcome|delay\w*|deleteabortedstores|displaychdir|displayquit|extendedlog|group|groupowner|hidden\w*|identlookups|include|langdefault|langengine|listoptions|loadmodule|logformat|masqueradeaddress|maxinstances|moduleControls\w*|modulepath|multilinerfc2228|passiveports|persistentpasswd|pidfile|port|quotaengine|rewrite\w*|rlimit\w*|rootrevoke|scoreboardfile|serveradmin|serverident|servername|servertype|setenv|sftp(?:acceptenv|ciphers|clientalive|clientmatch|compression|digests|engine|extensions|keyexchanges|log|options|passphraseprovider|rekey|traffic\w*)|showsymlinks|socketbindtight|storeuniqueprefix|syslog\w*|systemlog|tcpnodelay|times\w*|timeout(?:linger|notransfer|session|stalled)|tls\w*|transferlog|useipv6|useencoding|user|userowner|usesendfile|usereversedns|useutf8|wtmplog)$/i;
 
@@ -46,7 +46,7 @@ const remedies: Readonly<Record<string, string>> = {
   ldapserver: 'The accounts are in a directory, which an authentication callout can query.',
 };
 
-/** Reads proftpd.conf, AuthUserFile and passwd files. */
+/** Reads proftpd.conf with files of users and groups (AuthUserFile, passwd). */
 export function importProftpd({ files, root, port, nowMs }: ImportInput): Draft {
   const draft: Draft = { ...emptyDraft(), createsHomes: false };
   const isUnix = (file: InputFile) => unixFileKind(file) !== undefined;
@@ -127,10 +127,10 @@ function readEntries({ path: file, text }: InputFile, draft: Draft): Entry[] {
   return top;
 }
 
-/** The condition of `<IfModule>` and `<IfDefine>` is assumed to be met. */
+/** Sections that do not depend on the account. The condition of `<IfModule>` and `<IfDefine>` is assumed to be met. */
 const transparent = /^(?:global|virtualhost|ifmodule|ifdefine)$/i;
 
-/** Yields the entries, without the sections that do not depend on the account. */
+/** Yields the entries. Those in a section that does not depend on the account are yielded without the section. */
 function* flattened(entries: readonly Entry[]): Generator<Entry> {
   for (const entry of entries) {
     if (entry.entries && transparent.test(entry.name)) yield* flattened(entry.entries);
@@ -191,7 +191,7 @@ function isListed(path: string, name: string): boolean {
   }
 }
 
-/** For `a,!b`, every item must be met. */
+/** Returns whether an expression of groups or users is met. For `a,!b`, every item must be met. */
 function holds(expression: string, names: readonly string[]): boolean {
   return expression
     .split(',')
@@ -218,7 +218,7 @@ function setFolder(draft: Draft, account: DraftAccount, unix: UnixAccount, roots
 
 type Verdict = 'allow' | 'deny' | undefined;
 
-/** Conditions on addresses and classes cannot be evaluated. */
+/** Returns whether a `<Limit>` section allows or denies an account. Conditions on addresses and classes cannot be evaluated. */
 function limitVerdict(limit: Entry, unix: UnixAccount): { verdict: Verdict; isConditional: boolean } {
   let [verdict, isConditional, isListed]: [Verdict, boolean, boolean] = [undefined, false, false];
   for (const { name, args } of limit.entries ?? []) {
@@ -233,7 +233,7 @@ function limitVerdict(limit: Entry, unix: UnixAccount): { verdict: Verdict; isCo
       if (isMeant && verdict !== 'deny') verdict = 'allow';
     } else if (lower !== 'order' && lower !== 'ignorehidden') isConditional = true;
   }
-  // AllowUser is effective before and after DenyAll.
+  // AllowUser is effective both before and after DenyAll.
   const isExempt = (limit.entries ?? []).some(
     ({ name, args }) =>
       /^allow(?:user|group)$/i.test(name) && args.every((arg) => holds(arg, /group/i.test(name) ? unix.groups : [unix.name])),
@@ -320,7 +320,7 @@ function pathFilters(draft: Draft, account: DraftAccount, all: readonly Entry[])
   return rules;
 }
 
-/** Reads keys (RFC 4716) from one file per account. */
+/** Reads keys in the format of RFC 4716, from one file per account. */
 function addKeys(draft: Draft, account: DraftAccount, unix: UnixAccount, { args }: Entry, root: string): void {
   const path = /^file:(.*)$/.exec(args[0] ?? '')?.[1];
   if (path === undefined) return;

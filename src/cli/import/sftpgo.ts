@@ -15,7 +15,7 @@ import {
 
 type Members = Record<string, unknown>;
 
-/** The closest permissions of svc that do not grant more. */
+/** The permissions of SFTPGo, each with the permissions of svc that come closest without granting more. */
 const rights: Readonly<Record<string, readonly string[]>> = {
   '*': [fullControl],
   list: ['allow-list'],
@@ -28,7 +28,7 @@ const rights: Readonly<Record<string, readonly string[]>> = {
   delete_dirs: ['allow-delete-folder'],
   chmod: [],
   chtimes: [],
-  // svc has no such operations, or other permissions for them.
+  // svc does not have the following operations, or requires other permissions for them.
   create_symlinks: [],
   chown: [],
   copy: [],
@@ -39,7 +39,7 @@ function mapPermissions(given: readonly string[]): string[] {
   if (has('*')) return [fullControl];
   const granted = given.flatMap((name) => ownMember(rights, name) ?? []);
   if (has('upload')) granted.push(has('overwrite') ? 'allow-write' : 'allow-create-file');
-  // A pair of SFTPGo permissions corresponds to one permission of svc.
+  // Each of these pairs of SFTPGo permissions corresponds to one permission of svc. Only users who have both get that permission.
   if (has('chmod') && has('chtimes')) granted.push('allow-set-attributes');
   if (has('rename_files') && has('rename_dirs')) granted.push('allow-rename');
   return [...new Set(granted)];
@@ -51,7 +51,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
 const members = (value: unknown): Members => (isObject(value) ? (value as Members) : {});
 
-/** Parts of a dump that svc does not have, with advice. */
+/** Parts of a dump that svc represents differently or does not have, each with advice. */
 const otherParts: Readonly<Record<string, string>> = {
   admins: 'Add administrators to a service of type console: services.NAME.administrators.',
   api_keys: 'Give the clients new credentials for svc.',
@@ -63,7 +63,7 @@ const otherParts: Readonly<Record<string, string>> = {
   configs: 'See docs/operate/migrating.md for the settings of the server.',
 };
 
-/** Reads a dump of SFTPGo (`dumpdata`). */
+/** Reads a dump of SFTPGo (`dumpdata`) with users, their groups and virtual folders. */
 export function importSftpgo({ files, home, port, nowMs }: ImportInput): Draft {
   const draft = emptyDraft();
   draft.services.sftp = { type: 'ssh', port: port ?? 2222 };
@@ -90,7 +90,7 @@ export function importSftpgo({ files, home, port, nowMs }: ImportInput): Draft {
 interface Reader {
   draft: Draft;
   file: string;
-  /** Finds the first line with a text in quotes. */
+  /** Returns the number of the first line that contains a text in quotes. */
   lineOf: (text: string) => number;
   groups: ReadonlyMap<string, Members>;
   folders: ReadonlyMap<string, Members>;
@@ -98,7 +98,7 @@ interface Reader {
   nowMs: number;
 }
 
-/** Searches the content only once for all texts. */
+/** Returns a function that finds the number of the first line with a text. The content is searched only once for all texts. */
 function lineFinder(content: string): (text: string) => number {
   const lines = new Map<string, number>();
   let line = 1;
@@ -149,7 +149,7 @@ function addUser(reader: Reader, user: Members): void {
     [...texts(own.denied_protocols), ...texts(ofGroup.denied_protocols)],
   );
 
-  // Restrictions that svc does not have.
+  // These are restrictions that svc does not have.
   const strict: [boolean, string, string][] = [
     [
       [user.filesystem, settings.filesystem].some((fs) => ![0, undefined].includes(members(fs).provider as number)),
@@ -230,7 +230,7 @@ function addUser(reader: Reader, user: Members): void {
   for (const [holds, what, instead] of loose) if (holds) tell(what, instead);
 }
 
-/** Returns the user's own limit, or that of the group. 0 means none. */
+/** Returns the limit that SFTPGo applies: the user's own limit or, if the user has none, the limit of the group. 0 means no limit. */
 function appliedLimit(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }
@@ -240,7 +240,10 @@ function formatDay(timeMs: number): string {
   return Number.isNaN(date.getTime()) ? 'a day that cannot be read' : date.toISOString().slice(0, 10);
 }
 
-/** In SFTPGo, permissions apply to the content of a folder. Operations on the folder need the permissions of its parent. */
+/**
+ * Converts permissions of folders. In SFTPGo, they apply to the content of a folder. Operations on the folder itself need the permissions
+ * of its parent.
+ */
 function setPermissions(account: DraftAccount, given: Members, expand: (path: string) => string): void {
   const sets = Object.entries(given).map(([path, names]) => ({
     path: expand(path).replace(/(.)\/+$/, '$1'),
@@ -262,7 +265,7 @@ function setPermissions(account: DraftAccount, given: Members, expand: (path: st
       : parent.filter((keyword) => keyword !== 'allow-list');
     account.permissions.push([exactly(path), ...listed, ...kept]);
   }
-  // A rule must not be empty.
+  // A rule must not be empty, so a rule without permissions gets the keyword that refuses everything.
   account.permissions = account.permissions.map((rule, index) => (index > 0 && rule.length === 1 ? [...rule, 'deny-full-control'] : rule));
 }
 
@@ -291,7 +294,7 @@ function setVirtualFolders(
   }
 }
 
-/** Key and password are both required if SFTPGo accepts them only together. */
+/** Sets the required credentials. Key and password are both required if SFTPGo accepts them only together. */
 function setCredentials(draft: Draft, account: DraftAccount, denied: readonly string[], protocols: readonly string[]): void {
   const has = (name: string) => !denied.includes(name);
   const byPassword = has('password') && has('password-over-SSH');

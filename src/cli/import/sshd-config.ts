@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { InputFile, Note } from './draft.ts';
 
 export interface Directive {
-  /** In lower case. */
+  /** Name of the keyword in lower case. */
   keyword: string;
-  /** As written. */
+  /** Name of the keyword as it was written. */
   name: string;
   args: string[];
   file: string;
@@ -17,7 +17,7 @@ interface Criterion {
   patterns: string;
 }
 
-/** The directives of one `Match` block, or those before the first one. */
+/** The directives of one `Match` block. The directives before the first `Match` are a block without conditions. */
 export interface Block {
   criteria: Criterion[];
   directives: Directive[];
@@ -32,7 +32,8 @@ const maxDepth = 16;
 const maxFiles = 256;
 
 /**
- * Splits a line as OpenSSH does, with quotes, backslashes and comments.
+ * Splits a line into words as OpenSSH does. Single and double quotes, and backslashes before quotes and blanks, are supported. `#` begins a
+ * comment.
  *
  * @returns undefined if a quotation mark is not closed
  */
@@ -59,7 +60,7 @@ export function splitWords(line: string): string[] | undefined {
   return words;
 }
 
-/** Reads a configuration and its included files. @param root copy of the old machine's `/` */
+/** Reads a configuration and the files that it includes. @param root folder that takes the place of the old machine's `/` */
 export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Block[] {
   const blocks: Block[] = [{ criteria: [], directives: [] }];
   let files = 0;
@@ -84,7 +85,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
             continue;
           }
           try {
-            // Conditions in an included file add to those around it, and end with the file.
+            // Conditions in an included file add to those of the block that includes the file, and end with the file.
             const around = blocks.at(-1) as Block;
             read(included, readFileSync(included, 'utf8'), depth + 1, around.criteria);
             if (blocks.at(-1) !== around) blocks.push({ criteria: around.criteria, directives: [] });
@@ -93,7 +94,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
           }
         }
       } else {
-        // ForceCommand extends to the end of the line, including `#`.
+        // The value of ForceCommand extends to the end of the line, including any text after `#`.
         const whole =
           keyword === 'forcecommand'
             ? [
@@ -132,12 +133,15 @@ function includedPaths(pattern: string, root: string): string[] {
       .sort()
       .map((entry) => join(folder, entry));
   } catch {
-    // sshd treats a pattern as empty if its folder cannot be read.
+    // Like sshd, treat a pattern as matching nothing if its folder cannot be read.
     return [];
   }
 }
 
-/** Matches an OpenSSH pattern with `*` and `?`. Time is at most proportional to the product of both lengths. */
+/**
+ * Returns whether a text matches an OpenSSH pattern with the wildcards `*` and `?`. Its run time is at most proportional to the product of
+ * both lengths.
+ */
 export function matchesPattern(text: string, pattern: string): boolean {
   let [at, of, star, kept] = [0, 0, -1, 0];
   while (at < text.length) {
@@ -156,14 +160,17 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return of === pattern.length;
 }
 
-/** A pattern without `!` must match, and none after a `!`. */
+/**
+ * Returns whether a list of patterns matches. At least one pattern without `!` must match, and the text must not match any pattern that
+ * follows a `!`.
+ */
 export function matchesList(text: string, patterns: string): boolean {
   const all = patterns.split(',');
   if (all.some((pattern) => pattern.startsWith('!') && matchesPattern(text, pattern.slice(1)))) return false;
   return all.some((pattern) => !pattern.startsWith('!') && matchesPattern(text, pattern));
 }
 
-/** `sometimes` for conditions on addresses or ports. */
+/** Returns whether a block applies to an account: always, never, or for some of its connections (addresses, ports). */
 export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'always' | 'never' | 'sometimes' {
   let result: 'always' | 'sometimes' = 'always';
   for (const criterion of criteria) {
@@ -181,8 +188,9 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
 }
 
 /**
- * Returns the possible values of a keyword. `usual` is from the first `Match` block that always applies, or from before the first `Match`,
- * as in sshd. `sometimes` is from blocks for some connections.
+ * Returns the possible values of a keyword for an account. `usual` applies if no condition on addresses is met. Like sshd, the function
+ * takes this value from the first matching `Match` block, or else from the lines before the first `Match`. `sometimes` contains the values
+ * of the blocks that match only some connections.
  */
 export function lookUp(
   blocks: readonly Block[],

@@ -8,11 +8,11 @@ export interface UnixAccount {
   shell: string;
   file: string;
   line: number;
-  /** Hash; undefined if passwords are not accepted. */
+  /** Hash from passwd or shadow; undefined if passwords are not accepted. */
   password: string | undefined;
-  /** Why the password must not be imported. */
+  /** Reason why the password must not be imported. */
   passwordFault?: string;
-  /** Counted from 1970. */
+  /** Day on which the account expires, counted from 1970. */
   expiresOnDay?: number;
   groups: string[];
 }
@@ -30,7 +30,7 @@ function* linesOf(text: string): Generator<Fields> {
     if (content.trim() !== '' && !content.startsWith('#')) yield { fields: content.split(':'), line: index + 1 };
 }
 
-/** Judged by its name and lines. */
+/** Returns the kind of an account file, judged by its name and its lines. */
 export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | 'group' | undefined {
   const name = /[^/]*$/.exec(path)?.[0] ?? '';
   const named = /passwd/.test(name) ? 'passwd' : /shadow/.test(name) ? 'shadow' : /group/.test(name) ? 'group' : undefined;
@@ -40,7 +40,7 @@ export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | '
   return named === counted ? named : named && first === undefined ? named : undefined;
 }
 
-/** Reads passwd, shadow and group files as the system does. */
+/** Reads passwd, shadow and group files as the system does. Returns accounts with their hashes and groups. */
 export function readUnixAccounts(files: readonly InputFile[], nowMs: number, notes: Note[]): Map<string, UnixAccount> {
   const accounts = new Map<string, UnixAccount>();
   const of = (kind: string) => files.filter((file) => unixFileKind(file) === kind);

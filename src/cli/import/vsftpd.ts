@@ -13,7 +13,7 @@ interface Setting {
 
 type Settings = Map<string, Setting>;
 
-/** Settings for FTP, logs and the process. Ignoring them removes no restriction. */
+/** Settings without a counterpart in svc. They concern FTP, logs and the process. Ignoring them removes no restriction. */
 const withoutCounterpart =
   /^(?:accept_timeout|allow_\w+|anon_max_rate|anon_root|anon_umask|anon_upload_enable|anon_mkdir_write_enable|anon_other_write_enable|anon_world_readable_only|ascii_\w+|async_abor_enable|background|ca_certs_file|check_shell|chown_\w+|chroot_\w+|connect_\w+|data_connection_timeout|debug_ssl|delay_\w+|dh_param_file|dirmessage_enable|dsa_\w+|dual_log_enable|ecdh_param_file|force_\w+|ftp_data_port|ftp_username|guest_username|hide_ids|implicit_ssl|isolate\w*|listen\w*|lock_upload_files|log_\w+|ls_recurse_enable|max_login_fails|mdtm_write|message_file|no_anon_password|no_log_lock|nopriv_user|one_process_model|passwd_chroot_enable|pasv_\w+|port_\w+|require_\w+|rsa_\w+|run_as_launching_user|seccomp_sandbox|secure_chroot_dir|secure_email_list_enable|session_support|setproctitle_enable|ssl_\w+|strict_ssl_\w+|syslog_enable|text_userdb_names|tilde_user_enable|trans_chunk_size|use_localtime|use_sendfile|utf8_filesystem|vsftpd_log_file|xferlog_\w+)$/;
 
@@ -30,7 +30,7 @@ const remedies: Readonly<Record<string, string>> = {
   tcp_wrappers: 'Keep the addresses of hosts.deny out with a firewall before the switch.',
 };
 
-/** Reads vsftpd.conf, passwd, shadow, files of single users, and the list of users (userlist_file). */
+/** Reads vsftpd.conf, passwd and shadow, the configuration files of single users, and the list of users (userlist_file). */
 export function importVsftpd({ files, root, home, port, nowMs }: ImportInput): Draft {
   const draft: Draft = { ...emptyDraft(), createsHomes: false };
   const service: Record<string, unknown> = { type: 'ssh', port: port ?? 2222 };
@@ -205,7 +205,7 @@ function setPermissions(draft: Draft, account: DraftAccount, settings: Settings,
       account.permissions.push([`*/${pattern}`, 'deny-full-control'], [`*/${pattern}/*`, 'deny-full-control']);
 }
 
-/** Returns the patterns of `{*.mp3,*.mov}`; undefined if one cannot be converted. */
+/** Returns the patterns of a list such as `{*.mp3,*.mov}`; undefined if one of them cannot be converted. */
 function expandBraces(text: string): string[] | undefined {
   const patterns = /^\{(.*)\}$/.exec(text)?.[1]?.split(',') ?? [text];
   return patterns.every((pattern) => /^[\w.*?-]+$/.test(pattern)) ? patterns : undefined;

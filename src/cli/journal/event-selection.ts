@@ -3,7 +3,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { EventSelection } from '../../events/journal/search/event-selection.ts';
 import { positiveNumber } from '../arguments.ts';
 
-/** Options of `svc webhook-replay` and `svc events`. */
+/** The options with which both `svc webhook-replay` and `svc events` select events. */
 export interface SelectionOptions extends EventSelection {
   failed?: boolean;
   limit?: number;
@@ -23,12 +23,12 @@ export function addSelection(command: Command): Command {
 const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 const isoTime = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** Reads ISO 8601 (local time without an offset), or a duration before now. @returns Unix time in milliseconds */
+/** Reads a time: ISO 8601 (local time if it has no offset), or a duration before now. @returns Unix time in milliseconds */
 export function pointInTime(text: string): number {
   const ago = /^(\d+(?:\.\d+)?)\s*([smhdw])$/.exec(text.trim());
   if (ago) return performance.timeOrigin + performance.now() - Number(ago[1]) * (unitsMs[ago[2] as string] as number);
   if (isoTime.test(text)) {
-    // JavaScript reads a date as midnight UTC, but people mean local time.
+    // JavaScript reads a date without a time as midnight UTC, but people mean midnight in local time.
     const time = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T').replace(',', '.')).getTime();
     if (!Number.isNaN(time)) return time;
   }

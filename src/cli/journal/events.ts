@@ -88,7 +88,7 @@ export interface EventsOptions extends DeliveriesOptions, JournalOptions {
   catalogue?: boolean;
 }
 
-/** Interval between reads with `--follow`, in milliseconds. */
+/** Interval at which `--follow` reads the journal, in milliseconds. */
 const readEveryMs = 200;
 
 /** Prints the journal (docs/spec/command-line.md#events). */

@@ -74,8 +74,8 @@ export const receiptResult = z.strictObject({
 });
 
 /**
- * Checks that a journal or export contains an event, and is whole up to it. @param uuid UUID of the event, for example from the header
- * `Event-Id`
+ * Checks that a journal or export contains an event, and that nothing before the event is missing or changed.
+ * @param uuid UUID of the event, for example from the header `Event-Id` of the reply to an upload
  */
 export async function receipt(uuid: string, named: string | undefined, options: VerifyOptions): Promise<number> {
   const { folder, result } = await verified(named, options);
@@ -203,7 +203,10 @@ export async function showKey(options: ServiceOptions): Promise<number> {
   return exitCode.done;
 }
 
-/** Creates a new key. The next checkpoint announces it, and later ones are signed with it. */
+/**
+ * Creates a new key. The next checkpoint announces the new key, but is signed with the old key. Later checkpoints are signed with the new
+ * key.
+ */
 export async function rotateKey(options: ServiceOptions): Promise<number> {
   const path = journalKeyPath(dirname(await findJournalFolder(options)));
   if (!existsSync(path)) throw new ServiceError('bad-request', `${path} is missing: a service creates it when it starts.`);
@@ -246,7 +249,7 @@ function makeEmptyFolder(out: string): void {
   throw new ServiceError('bad-request', `--out ${out} is not empty; name a new folder.`);
 }
 
-/** Undefined if there is no readable key. */
+/** Returns the public part of the key next to a journal; undefined if there is no key, or if it cannot be read. */
 function ownKey(path: string): KeyObject | undefined {
   try {
     const key = readKey(path);

@@ -22,7 +22,7 @@ import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 
 const dayMs = 86_400_000;
 
-/** Age in milliseconds of occurrences in `list` and `history`. */
+/** The time before now, in milliseconds, for which `list` and `history` show occurrences. */
 const shownMs = 31 * dayMs;
 
 export const occurrenceList = z.strictObject({
@@ -36,7 +36,11 @@ interface Options extends JournalOptions {
   since?: number;
 }
 
-/** @throws ServiceError `bad-request` if there are no expectations */
+/**
+ * Evaluates the expectations of the configuration with the events of the journal.
+ *
+ * @throws ServiceError `bad-request` if there are no expectations
+ */
 async function judged(options: JournalOptions, sinceMs: number) {
   const { config, file } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
   if (Object.keys(config.expectations).length === 0) throw new ServiceError('bad-request', `${file} has no "expectations".`);
@@ -111,13 +115,13 @@ export async function expectAgain(uuid: string, due: string, options: ServiceOpt
   return exitCode.done;
 }
 
-/** Describes arrivals, for the choice of a due time. */
+/** Describes when files arrived, which helps to choose a due time. */
 function punctualityLine({ count, median, lower_quartile, upper_quartile, ninth_decile, latest }: Punctuality): string {
   const half = `half of them from ${offsetText(lower_quartile)} to ${offsetText(upper_quartile)}`;
   return `${count} came, median ${offsetText(median)}; ${half}; nine of ten by ${offsetText(ninth_decile)}; the latest ${offsetText(latest)}`;
 }
 
-/** `-1:05:00` is before the due time. */
+/** Formats an offset from the due time. `-1:05:00` is an hour and five minutes before the due time. */
 function offsetText(seconds: number): string {
   const size = Math.abs(seconds);
   const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
@@ -146,7 +150,7 @@ function painted(state: ToldOccurrence['state']): string {
   return paint(process.stdout, colours[state], state);
 }
 
-/** Columns are separated by tabs outside a terminal. */
+/** Joins columns. They are separated by tabs if the output is not a terminal. */
 function visibleLine(columns: readonly string[]): string {
   const shown = columns.map((column) => (column.includes('\u001b') ? column : visible(column)));
   return shown.join(process.stdout.isTTY ? '  ' : '\t');

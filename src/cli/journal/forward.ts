@@ -20,14 +20,14 @@ export interface ForwardOptions {
   json?: boolean;
 }
 
-/** Interval between checks of the progress, in milliseconds. */
+/** Interval, in milliseconds, at which the progress is checked. */
 const checkEveryMs = 100;
 
 /**
- * Forwards the events of a stopped node to Redis (docs/spec/command-line.md#events).
+ * Reads the events in the data folder of a node that no longer runs, and forwards them to Redis (docs/spec/command-line.md#events).
  *
- * @throws ServiceError `bad-request` without a journal or Redis in the configuration; `unavailable` if a service uses the folder, or Redis
- *   cannot be reached
+ * @throws ServiceError `bad-request` if the folder has no journal, or if the configuration has no Redis; `unavailable` if a service uses the
+ * folder, or if Redis cannot be reached
  */
 export async function forwardEvents(options: ForwardOptions): Promise<number> {
   if (options.dataFolder === undefined)

@@ -26,14 +26,14 @@ import { type ReplayedJournal, stoppedHandlers } from '../../webhooks/replay/und
 import { defaultDataFolder } from '../control/service-folder.ts';
 import { complain, visible } from '../output.ts';
 
-/** The journal of a service or all its nodes, and the configuration, if any. */
+/** The journal of a service or of all its nodes, and the configuration if there is one. */
 export interface Journal extends ReplayedJournal {
   config: Config | undefined;
   source: Source | undefined;
-  /** Why there is no journal. */
+  /** Reason why there is no journal; undefined if there is one. */
   missing: string | undefined;
   serverUuid: string | undefined;
-  /** Opens the log for deliveries of `svc webhook-replay`. */
+  /** Opens the log to which `svc webhook-replay` writes its deliveries. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   close(): Promise<void>;
 }
@@ -43,13 +43,14 @@ export interface JournalOptions {
   dataFolder?: string;
 }
 
-/** Size at which a new file begins. */
+/** Size in bytes at which a new file of delivery records is started. */
 const recordFileBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the journal of `--data-folder`, of the configuration, or of `defaultDataFolder`. The caller must close it.
+ * Opens the journal in `--data-folder`. Without that option, opens the journal of the configuration. Without a configuration, opens the
+ * journal in `defaultDataFolder`. The caller must close the journal.
  *
- * @param needsHandlers whether to read the configuration even with `--data-folder`
+ * @param needsHandlers whether the event handlers are needed, so that the configuration is read even with `--data-folder`
  * @throws ConfigError for an invalid configuration, ServiceError `unavailable` if its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions, needsHandlers: boolean): Promise<Journal> {
@@ -58,7 +59,7 @@ export async function findJournal(options: JournalOptions, needsHandlers: boolea
   return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
 
-/** @throws ServiceError `bad-request` if there is no journal */
+/** Checks that there is a journal. @throws ServiceError `bad-request` if there is none */
 export function assertJournal({ missing }: Journal): void {
   if (missing !== undefined) throw new ServiceError('bad-request', missing);
 }
@@ -100,7 +101,7 @@ async function findConfig(options: JournalOptions, needsHandlers: boolean): Prom
 
 const dayMs = 86_400_000;
 
-/** @throws ServiceError `unavailable` if Redis cannot be reached */
+/** Opens the journal of all nodes that share a Redis. @throws ServiceError `unavailable` if Redis cannot be reached */
 async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
   const link = createRedisLink(config.server.state, systemClock, silentLog);
   await link.start();
@@ -136,7 +137,8 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
       const orders = new HandlerOrders(link, systemClock);
       await orders.refresh();
       const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
-      // Without a lease, no node delivers the events, so they wait only for a paused handler.
+      // If no node has the lease of a handler, no node delivers the handler's events. So none of these events counts
+      // as waiting, unless the handler is paused.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
       const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
       if (running.length === 0) return new Map();

@@ -14,7 +14,10 @@ export interface MalformedOptions {
 /** Thrown by `BadLines.add` to stop reading; `unlessEnded` catches it. */
 class RunEnded extends Error {}
 
-/** Reports and counts malformed lines, which make the run fail unless `skipMalformed` is set. With `strict`, the first one ends the run. */
+/**
+ * Reports and counts malformed lines. They make the run fail, unless `skipMalformed` is set. With `strict`, the first malformed line ends
+ * the run.
+ */
 export class BadLines {
   readonly #options: MalformedOptions;
   count = 0;
@@ -28,7 +31,7 @@ export class BadLines {
     return this.count > 0 && !this.#options.skipMalformed;
   }
 
-  /** For example `2 malformed lines skipped`. */
+  /** The number of malformed lines as text, for example `2 malformed lines skipped`. */
   get summary(): string {
     return `${count(this.count, 'malformed line')} ${this.#hasEnded ? 'ended the run' : 'skipped'}`;
   }
@@ -40,7 +43,7 @@ export class BadLines {
     if (this.#hasEnded) throw new RunEnded();
   }
 
-  /** Reports a well-formed line about something that no longer exists. The run does not fail. */
+  /** Reports that a well-formed line names something that no longer exists. This does not make the run fail. */
   missing(place: string, reason: string): void {
     complain(`${visible(place)}: ${visible(reason)}; skipped`);
   }
@@ -56,7 +59,7 @@ export class BadLines {
   }
 }
 
-/** Minimum time between updates of the progress line, in milliseconds. */
+/** Minimum time between two updates of the progress line, in milliseconds. */
 const drawEveryMs = 100;
 
 export const replayedDelivery = z.strictObject({
@@ -69,7 +72,7 @@ export const replayedDelivery = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** Prints failed deliveries (with `--json`, all), progress, and totals. */
+/** Prints the deliveries that failed (with `--json`, all deliveries), the progress of a replay, and the totals. */
 export class ReplayReport {
   readonly #isJson: boolean;
   readonly #showsProgress: boolean;

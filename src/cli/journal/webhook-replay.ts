@@ -18,9 +18,9 @@ import { assertJournal, findJournal, type Journal, type JournalOptions } from '.
 import { BadLines, type MalformedOptions, ReplayReport } from './replay-report.ts';
 
 /**
- * Prints how recorded requests differ from those of the current configuration.
+ * Prints how the recorded requests differ from the requests that the current configuration would make. It sends nothing.
  *
- * @returns 1 if one differs, or a line was malformed
+ * @returns 0 if no request differs; 1 if at least one differs, or if a line was malformed
  */
 async function diffRequests(
   journal: Journal,
@@ -63,7 +63,7 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions, Malform
   json?: boolean;
 }
 
-/** Files are never moved or deleted, because the command cannot write to the journal. */
+/** The command forwards files but never moves or deletes them, because it cannot write to the journal. */
 const commandForwarding = { open: (event: ServiceEvent) => openForwarded(event, []), connectSftp };
 
 /** Sends events again (docs/spec/command-line.md#webhook-replay). */
@@ -128,7 +128,10 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   if (options.failed && source === '-') refuse('--failed needs the journal or a file, not stdin.');
 }
 
-/** Selects the named or all enabled handlers. With `--url`, returns one handler with this URL and the named or default options. */
+/**
+ * Selects the handlers that get the events: the named handlers, or all enabled handlers. With `--url`, the result is one handler with this
+ * URL: the named handler, or a handler with default options.
+ */
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);
   const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];

@@ -2,13 +2,15 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { exitCode } from '../exit-codes.ts';
 
-/** Limit in milliseconds, because the supervisor waits for the end. */
+/** Maximum duration of the flush in milliseconds. It is short, because the supervisor waits for this process to end. */
 const flushWithinMs = 1000;
 
 /**
- * Ends this process with code 70 at the first uncaught fault. Requests catch their own faults, so the state is unknown.
+ * Makes the first uncaught fault end this process with code 70. Each request catches its own faults, so after any other fault the process
+ * is in an unknown state.
  *
- * @param flush saves confirmed changes, within `flushWithinMs`. Its errors are logged
+ * @param flush saves all changes that were confirmed to clients. If it returns a promise, the process waits at most `flushWithinMs`. An
+ *   error that `flush` throws is logged
  */
 export function endByFault(log: Log, flush: () => void | Promise<void>): void {
   let isEnding = false;

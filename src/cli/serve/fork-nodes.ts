@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Worker } from 'node:cluster';
 import { isSea } from 'node:sea';
 
-/** A connection on its way to a node, in the form of node:cluster. */
+/** A connection that is being passed to a node, in the form that node:cluster sends. */
 interface Handover {
   act: string;
   seq: number;
@@ -10,14 +10,17 @@ interface Handover {
 
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
-/** Prepares the start of nodes. Their only argument is `__node`, so the process list reveals nothing else. */
+/**
+ * Prepares this process to start nodes. They run the same script with no argument except `__node`, so the process list reveals nothing
+ * else.
+ */
 export async function nodeForks(): Promise<() => ChildProcess> {
-  // A static import would load the module for every command.
+  // Imported on demand, because a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
-  // In turn, because the fastest node would get most of a burst.
+  // Distribute connections in turn. Otherwise the node that accepts fastest would get most of a burst.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({
-    // A binary is its own script, so its first argument takes the place of the script's path.
+    // A binary is its own script, so its first argument is at the position of the script's path.
     ...(isSea() ? { exec: '__node', args: [] } : { exec: process.argv[1] ?? '', args: ['__node'] }),
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -26,14 +29,17 @@ export async function nodeForks(): Promise<() => ChildProcess> {
   return () => {
     const worker = cluster.fork();
     worker.once('listening', () => listening.add(worker));
-    // The process has ended, which is reported elsewhere.
+    // If a message cannot be sent, the process has ended, which is reported elsewhere.
     worker.on('error', () => {});
     rescueConnections(worker, listening);
     return worker.process;
   };
 }
 
-/** Passes connections of an ended node to another one. node:cluster would forget them, and clients would wait forever. */
+/**
+ * If a node ends before it has accepted a connection, passes the connection to another node. node:cluster would forget these open
+ * connections, and their clients would wait forever.
+ */
 function rescueConnections(worker: Worker, listening: Set<Worker>): void {
   const { process: child } = worker;
   const underWay = new Map<number, { message: Handover; handle: { close(): void } }>();
@@ -56,7 +62,7 @@ function rescueConnections(worker: Worker, listening: Set<Worker>): void {
     }
     underWay.clear();
   };
-  // Either order is possible, and connections may be passed until the second event.
+  // The two events may occur in either order, and connections may be passed to the node until the second event.
   worker.once('exit', rescue);
   worker.once('disconnect', rescue);
 }

@@ -13,17 +13,19 @@ import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** Maximum time from the end of the supervisor to that of its nodes, in milliseconds. */
+/** Maximum time, in milliseconds, from the end of the supervisor to the end of its nodes. */
 const endWithinMs = 3000;
 
-/** Runs a node of `svc serve --workers`: a server that trusts its parent process, and ends with it. */
+/**
+ * Runs a node of `svc serve --workers`. It is an ordinary server that trusts the process which started it, and that ends with that process.
+ */
 export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
-  // Ctrl-C reaches the whole process group, but only the supervisor decides.
+  // Ctrl-C sends the signal to the whole process group, but only the supervisor decides when a node stops.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-  // A static import would load the module for every command.
+  // Imported on demand, because a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
-  // Otherwise Node.js would end this process together with the supervisor.
+  // Without this, Node.js would end this process immediately when the supervisor ends.
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
   const gone = once(process, 'disconnect');
   const makeLog = (options: NodeSetup['log'], fields = {}) =>
@@ -62,7 +64,7 @@ export async function node(): Promise<number> {
   const supervisor = new Peer(process, answers, () => log.warn('a malformed or unexpected message of the supervisor is ignored'));
   supervisor.ask('hello').catch(() => {});
   await gone;
-  // The supervisor has ended.
+  // The supervisor has ended, so the node cuts its transfers and ends, too.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));
   server?.hurry();
   await server?.stop();

@@ -6,20 +6,20 @@ import { systemId } from '../../lib/disk/system-id.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 
-/** The type definitions of Node.js lack these members. */
+/** Adds members that the type definitions of Node.js lack. */
 type ProcessWithGroups = NodeJS.Process & { initgroups(user: string, group: number): void; permission?: unknown };
 
-/** If it is 1, a service for other machines may run as root. */
+/** If this environment variable is 1, a service that other machines can reach may run as root. */
 const allowRootVariable = 'SVC_ALLOW_ROOT';
 
 /**
- * Sets the umask, and refuses to run as root. Call it before any file is created.
+ * Sets the umask, and refuses to run as root unless that is allowed. Call it before any file is created.
  *
  * @throws ServiceError `unavailable`, whose message says what to do
  */
 export function prepareProcess({ config, file }: LoadedConfig, env: Readonly<Record<string, string | undefined>>, log: Log): void {
   const { user, group, umask } = config.server;
-  // Under the permission model, Node.js 20 disables fsync, so nothing would be durable.
+  // Under the permission model, Node.js 20 disables fsync and other functions on file descriptors, so durability could not be guaranteed.
   if ((process as ProcessWithGroups).permission !== undefined)
     throw new ServiceError('unavailable', 'svc serve does not run under the permission model of Node.js, which switches fsync off.');
   if (umask !== '') process.umask(Number.parseInt(umask, 8));
@@ -45,7 +45,7 @@ function isLoopback(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
-/** Undefined if the process was not started as root or stays root. */
+/** Returns the OS account to which this process changes; undefined if the process was not started as root or stays root. */
 function wantedAccount({ user, group }: Config['server']): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return undefined;
   const uid = user === '' ? 0 : systemId('/etc/passwd', user);
@@ -54,9 +54,9 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
 }
 
 /**
- * Gives the data folder to the configured OS account, and changes to it permanently. Call it after all addresses are bound.
+ * Gives the data folder to the configured OS account, and changes to that account permanently. Call this after all addresses are bound.
  *
- * @throws ServiceError `unauthorized` without such an account or group; `unavailable` if the change fails
+ * @throws ServiceError `unauthorized` if there is no such account or group; `unavailable` if the change fails
  */
 export function dropPrivileges(server: Config['server'], dataFolderPath: string, log: Log): void {
   giveFolder(server, dataFolderPath);
@@ -64,9 +64,9 @@ export function dropPrivileges(server: Config['server'], dataFolderPath: string,
 }
 
 /**
- * Gives a folder and its content to the configured OS account.
+ * Makes the configured OS account the owner of a folder and of its content.
  *
- * @throws ServiceError `unauthorized` without such an account or group; `unavailable` if that fails
+ * @throws ServiceError `unauthorized` if there is no such account or group; `unavailable` if the owner cannot be changed
  */
 export function giveFolder(server: Config['server'], path: string): void {
   withAccount(server, ({ uid, gid }) => giveTree(path, uid, gid));
@@ -102,7 +102,7 @@ function giveTree(path: string, uid: number, gid: number): void {
     try {
       lchownSync(join(entry.parentPath, entry.name), uid, gid);
     } catch (error) {
-      // A running node may have removed a temporary file.
+      // Nodes are already serving, so one of them may have removed a temporary file meanwhile.
       if (systemErrorCode(error) !== 'ENOENT') throw error;
     }
   }

@@ -16,13 +16,13 @@ export interface ReloadOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** Interval between reads of the report, in milliseconds. */
+/** Interval at which the report is read, in milliseconds. */
 const checkEveryMs = 50;
 
 /**
- * Makes a running service read its configuration again.
+ * Makes a running service read its configuration again, and prints the result.
  *
- * @returns 0 for the new configuration, 1 for the old one, 130 or 143 after a signal
+ * @returns 0 if the service uses the new configuration, 1 if the service keeps the old one, 130 or 143 after a signal
  */
 export async function reload(options: ReloadOptions): Promise<number> {
   const folder =
@@ -59,7 +59,7 @@ async function reportAfter(
   const deadlineMs = systemClock.monotonicMs() + timeoutS * 1000;
   for (;;) {
     const report = readReloadReport(folder);
-    // An earlier report may refer to an older configuration file.
+    // The report of an earlier reload may refer to an older version of the configuration file.
     if (report?.pid === pid && Date.parse(report.time) >= askedMs) return report;
     if (peekDataFolder(folder).ownerPid !== pid)
       throw new ServiceError('unavailable', `The service (process ${pid}) ended before it answered.`);

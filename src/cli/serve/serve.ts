@@ -67,7 +67,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   return run(service, { log, afterStart });
 }
 
-/** @throws ServiceError `bad-request` if the configuration has no Redis that the nodes can share */
+/** Creates the supervisor of several nodes. @throws ServiceError `bad-request` if the configuration has no Redis that they can share */
 async function makeSupervisor(
   nodes: number,
   options: ServeOptions,
@@ -76,7 +76,7 @@ async function makeSupervisor(
   const { loaded } = given;
   const { server } = loaded.config;
   if (server.state.type !== 'redis') throw new ServiceError('bad-request', needsRedis(nodes));
-  // A server without nodes starts faster.
+  // Imported only here, so that a server without nodes starts faster.
   const [{ Supervisor }, { nodeForks }] = await Promise.all([import('../../server/supervisor/supervisor.ts'), import('./fork-nodes.ts')]);
   const prepareFolder = (path: string) => giveFolder(server, path);
   return new Supervisor({ ...given, nodes, fork: await nodeForks(), nodeLog: logOptions(options, loaded), prepareFolder });
@@ -116,7 +116,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     try {
       await service.start();
     } catch (error) {
-      // Another process uses this data folder, so the next one is tried.
+      // Another process uses this data folder. Several `svc serve` can run in one folder, so try the next data folder.
       if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
       throw error;
     }
@@ -133,17 +133,17 @@ function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: Se
   return {
     files: { type: 'http', name: 'Files', address, port },
     ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOption(ssh) } }),
-    // The console stays on loopback, because its login link uses plain HTTP.
+    // `address` does not apply to the console. The console stays on loopback, because its login link uses plain HTTP.
     ...(console !== undefined && {
       console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOption(console) },
     }),
   };
 }
 
-/** The administrator of `svc serve --console`. */
+/** The name of the administrator who signs in with the login link of `svc serve --console`. */
 const trialAdministrator = 'operator';
 
-/** No password works, because the hash is random. */
+/** Configures an administrator with a random password hash, so that no password works. */
 function trialAdministrators() {
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
   return { [trialAdministrator]: { password: `$scrypt$ln=14,r=8,p=5$${random(16)}$${random(32)}`, role: 'operator' } };
@@ -182,7 +182,7 @@ interface Dependencies {
   afterStart?: () => Promise<void>;
 }
 
-/** After a second signal: time to record the cut transfers, in milliseconds. */
+/** After a second signal, the process has this time, in milliseconds, to record the cut transfers in the journal. */
 const hurryMs = 2000;
 
 async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Dependencies): Promise<number> {
@@ -228,7 +228,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
     try {
       await service.start();
     } catch (error) {
-      // A stop signal makes the start fail.
+      // A stop signal during the start makes the start fail, so this is not an error.
       if (!isStopping) throw error;
       return stopped;
     }
@@ -236,7 +236,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
   await afterStart?.();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
-  // If stdout closes first, the EPIPE handler in main.ts exits with this code.
+  // Set the code here as well. If stdout closes before the process ends, the EPIPE handler in main.ts exits with this code.
   process.exitCode = code;
   return code;
 }

@@ -12,7 +12,7 @@ interface Candidate {
   meaning: string;
 }
 
-/** `files` says whether file names are completions, too. */
+/** All completions of a word. `files` says whether file names are completions, too. */
 interface Completions {
   candidates: Candidate[];
   files: boolean;
@@ -22,12 +22,13 @@ const nothing: Completions = { candidates: [], files: false };
 const files: Completions = { candidates: [], files: true };
 
 /**
- * Finds the completions of the last word.
+ * Finds the completions of the last word of a command line.
  *
- * @param words the words after the program's name; the last one may be empty
+ * @param program the root command
+ * @param words the words after the program's name; the last one is being typed, and may be empty
  */
 async function completionsFor(program: Command, words: readonly string[]): Promise<Completions> {
-  // bash treats the sign in `--option=value` as a word.
+  // bash splits `--option=value` at the equals sign, and treats the sign as a word, which is left out here.
   const before = words.slice(0, -1).filter((word) => word !== '=');
   const typed = words.at(-1) ?? '';
   const { command, positional } = walk(program, before);
@@ -101,7 +102,7 @@ function plain(words: readonly string[]): Completions {
   return { candidates: words.map((word) => ({ word, meaning: '' })), files: false };
 }
 
-/** Choices, event IDs, names in the configuration, or files. */
+/** Returns the possible values of an option: its choices, event IDs, names in the configuration, or files. */
 async function optionValues(option: Option, words: readonly string[]): Promise<Completions> {
   if (option.argChoices) return plain(option.argChoices);
   const name = option.long ?? '';
@@ -132,7 +133,7 @@ const entriesByOption: Readonly<Record<string, (config: Config | undefined) => C
   '--username': accountNames,
 };
 
-/** Never fails, so that the shell shows no error. */
+/** Reads the valid parts of the configuration for completions. It never fails, so that the shell shows no error. */
 async function findConfig(words: readonly string[]): Promise<Config | undefined> {
   const at = words.findIndex((word) => word === '--config' || word === '-c');
   const inline = words.find((word) => word.startsWith('--config='))?.slice('--config='.length);
@@ -145,20 +146,23 @@ async function findConfig(words: readonly string[]): Promise<Config | undefined>
   }
 }
 
-/** Tells the shell script to complete file names as well. */
+/** This output line tells the shell script to complete file names as well. */
 const filesMark = ':files';
 
 /** Shells for which `svc completion` prints a script. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** Prints the completion script of a shell. It calls `svc` each time, so it knows the configuration. */
+/**
+ * Prints the completion script of a shell. The script calls `svc` for each completion, so it also completes UUIDs of the configuration and
+ * stays up to date.
+ */
 export async function completion(shell: Shell): Promise<number> {
   print(scripts[shell]);
   return exitCode.done;
 }
 
-/** Prints the completions, one per line: word, tab, description. */
+/** Prints the completions of the last word, one per line: the completed word, a tab and a description. */
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const { candidates, files } = await completionsFor(program, words);
   const lines = candidates.map(({ word, meaning }) => `${visible(word)}\t${visible(meaning)}`);

@@ -13,7 +13,7 @@ import { complain, print } from '../output.ts';
 import { askHidden, readLine } from '../prompt.ts';
 
 /**
- * Writes the starter configuration, and prints its password once, on stderr.
+ * Writes the starter configuration, and prints the password of its account on stderr. The password is shown only once.
  *
  * @param file path, or `-` for stdout
  */
@@ -38,8 +38,8 @@ export async function init(file: string): Promise<number> {
   return exitCode.done;
 }
 
-// Editors use this schema for all configurations in the folder. That of another version is replaced; a file with other content is not
-// changed.
+// Writes the JSON Schema for editors. All configurations in the folder share the file, so it may already exist. The schema of another
+// version of svc is replaced. A file with other content is not changed.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

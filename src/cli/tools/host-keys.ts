@@ -7,7 +7,7 @@ import { type ServiceOptions, serviceFolder } from '../control/service-folder.ts
 import { exitCode } from '../exit-codes.ts';
 import { complain, print } from '../output.ts';
 
-/** `--json` prints the members with these names. */
+/** An imported key. The names of its members are those in the output with `--json`. */
 export const importedKey = z.strictObject({
   path: z.string().describe('In the data folder.'),
   type: z.string(),
@@ -15,7 +15,7 @@ export const importedKey = z.strictObject({
   imported: z.boolean().describe('False if the data folder already had the key.'),
 });
 
-/** Copies host keys to the data folder. @returns 0 if all are there now */
+/** Copies host keys to the data folder. @returns 0 if all of them are in the data folder now */
 export async function importHostKeys(files: readonly string[], options: ServiceOptions & { json?: boolean }): Promise<number> {
   const folder = await serviceFolder(options);
   const keys = files.map(readHostKey).map((key) => ({ key, path: keyPathFor(key.type, folder) }));
@@ -32,7 +32,7 @@ export async function importHostKeys(files: readonly string[], options: ServiceO
     const imported = !existsSync(path);
     if (imported) {
       await writeFileAtomically(path, key.text, { mode: 0o600 });
-      // The service runs as the owner of its data folder.
+      // The service runs as the owner of its data folder, so this owner must also own the key.
       const { uid, gid } = statSync(folder);
       if (process.getuid?.() === 0) chownSync(path, uid, gid);
     }

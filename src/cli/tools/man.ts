@@ -9,7 +9,7 @@ export async function man(program: Command): Promise<number> {
   return exitCode.done;
 }
 
-/** Renders svc(1) from the help texts, in the macros of man(7). */
+/** Renders the manual page svc(1) from the help texts, in the roff macros of man(7). */
 function manPage(program: Command): string {
   const commands = commandsBelow(program);
   return [
@@ -55,7 +55,7 @@ function commandsBelow(command: Command): Command[] {
     .flatMap((candidate) => [...(runs(candidate) ? [candidate] : []), ...commandsBelow(candidate)]);
 }
 
-/** A command without options only groups others. */
+/** Returns whether a command can be run. A command that only groups other commands has no options. */
 function runs(command: Command): boolean {
   return command.commands.length === 0 || command.options.length > 0;
 }
@@ -84,22 +84,22 @@ function optionLines(command: Command): string[] {
     .flatMap((option) => ['.TP', `.B ${roff(help.optionTerm(option))}`, roff(help.optionDescription(option))]);
 }
 
-/** Returns the text of `addHelpText('after', …)`. */
+/** Returns the text added with `addHelpText('after', …)`, such as examples and exit codes. */
 function addedHelp(command: Command): string {
   let text = '';
   const context = { error: false, command, write: (added: string) => (text += added) };
-  // The typings do not declare that a command is an EventEmitter.
+  // Commander collects these texts through an event of the command. Its typings do not declare that a command is an EventEmitter.
   (command as unknown as EventEmitter).emit('afterHelp', context);
   return text.trim();
 }
 
-/** Converts help text to roff. Indented lines keep their layout. */
+/** Converts help text to roff. Lines become paragraphs, but indented lines, such as examples and tables, keep their layout. */
 function addedText(text: string): string[] {
   const lines = text.split('\n').map((line) => (line === '' ? '.PP' : line.startsWith(' ') ? `.nf\n${roff(line)}\n.fi` : roff(line)));
   return text === '' ? [] : ['.PP', ...lines];
 }
 
-/** Escapes backslashes, hyphens, and dots and quotes at the start of a line. */
+/** Escapes a text for roff: backslashes, hyphens, and dots and quotes at the start of a line. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -14,7 +14,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';
 
-/** Replaces wildcards when two globs are compared. No path contains this private-use character. */
+/** Takes the place of wildcards when two globs are compared. No path in a configuration contains this private-use character. */
 const anything = '\ue000';
 
 /** A glob of an earlier rule, which may make later rules unreachable. */
@@ -24,8 +24,8 @@ interface Cover {
 }
 
 /**
- * Finds for each rule the earlier rule that makes it unreachable. Lists may be long, so rules are indexed by the beginning or end of their
- * globs.
+ * Collects the rules of one list, and finds for each rule the earlier rule that makes it unreachable. Lists may be long, so rules are
+ * indexed by the beginning or end of their globs.
  */
 class EarlierRules {
   readonly #expressions: string[] = [];
@@ -76,7 +76,7 @@ class EarlierRules {
     return orders.sort((a, b) => a - b)[0];
   }
 
-  /** Finds several rules that together match everything that an expression matches. */
+  /** Finds several rules that together match everything that an expression matches. @returns the text of these rules */
   #coveredTogether(expression: string): string | undefined {
     const globs = splitGlobs(expression);
     if (!globs || globs.length < 2) return undefined;
@@ -119,7 +119,10 @@ function splitGlobs(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Finds unreachable rules, permissions that grant more than expected, and virtual folders with the same path or files. */
+/**
+ * Finds unreachable rules, lists of permissions that grant more than expected, and virtual folders that have the same path or contain the
+ * same files.
+ */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
@@ -155,7 +158,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   }
 }
 
-/** Finds uses of `allow-create-file`, `on_name_taken`, `retain` and `trash` that have no effect. */
+/** Finds uses of `allow-create-file`, `on_name_taken`, `retain` and `trash` that have no effect, or that another right makes pointless. */
 export function lintAdding(config: Config, report: Report): void {
   const sets = (permissions: PermissionOptions | null | undefined) =>
     permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];
@@ -220,7 +223,7 @@ export function permissionsByGroup({ accounts }: Config): Map<string, Permission
 
 type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' | 'retain' | 'trash'>;
 
-/** Finds accounts that nobody can use, unusable keys and certificates, and weak password hashes. */
+/** Finds accounts that cannot log in or that no authentication method uses, unusable keys and certificates, and weak password hashes. */
 export function lintAccounts(config: Config, report: Report): void {
   const methods = Object.values(config.authentications);
   const hasApplication = methods.length === 0 || methods.some((method) => method.enabled && method.type === 'application');
@@ -258,7 +261,7 @@ export function lintAccounts(config: Config, report: Report): void {
   }
 }
 
-/** Finds unusable accounts files, and weak hashes in them. */
+/** Checks the files that `accounts_file_path` names: finds unusable files and weak hashes. All weak hashes of a file are one finding. */
 export function lintAccountsFiles({ authentications }: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(authentications)) {
     if (method.type !== 'application' || !method.enabled || method.accounts_file_path === '') continue;

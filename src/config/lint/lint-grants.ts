@@ -17,7 +17,7 @@ interface Place {
   links: LinkOptions;
 }
 
-/** Finds options of tokens and links without effect, and links that visitors cannot reach. */
+/** Finds options of tokens and links that have no effect, and links whose URL visitors cannot reach. */
 export function lintGrants(config: Config, report: Report): void {
   const places = listPlaces(config);
   lintLinks(config, places, report);
@@ -46,7 +46,10 @@ function makePlace(path: string[], own: Holder, group: Holder | undefined): Plac
   return { path, own, permissions: own.permissions ?? group?.permissions ?? defaultPermissions, tokens, links };
 }
 
-/** `allow-full-control` does not count, because it does not show that this right in particular is wanted. */
+/**
+ * Returns the indexes of the permission lists that contain a keyword. `allow-full-control` does not count, because it does not show that
+ * this right in particular is wanted.
+ */
 function listsWith({ own }: Place, keyword: string): number[] {
   const lists = own.permissions ? [own.permissions.general, ...own.permissions.rules.map(({ permissions }) => permissions)] : [];
   return lists.flatMap((list, index) => (list.includes(keyword) ? [index] : []));

@@ -14,7 +14,7 @@ import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import { type Config, isHttpService } from '../schema/schema.ts';
 
-/** Finds handlers that never fire, options without effect, and filters and templates for data that no selected event has. */
+/** Finds handlers that never fire, options without effect, and filters and templates for data that none of the selected events has. */
 export function lintHandlers(config: Config, report: Report): void {
   const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
@@ -69,7 +69,7 @@ interface KnownNames {
 }
 
 function knownNames({ server, services, authentications, event_handlers, groups }: Config): KnownNames {
-  // An unconfigured UUID of the server is stored in the data folder.
+  // The server is also a component. If its UUID is not configured, the UUID is stored in the data folder and not known here.
   const components = server.uuid === undefined ? undefined : [services, authentications, event_handlers].flatMap(Object.keys);
   return {
     user_groups: new Set([defaultGroupUuid, ...Object.keys(groups)]),
@@ -123,7 +123,10 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
   }
 }
 
-/** Lists the variables in a value. For a secret, only known ones are listed, so that no finding reveals it. */
+/**
+ * Lists the variables in all texts and names of a value. For a secret, only known variables are listed, so that no finding reveals the
+ * secret.
+ */
 function templateVariables(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(templateVariables);
@@ -152,7 +155,7 @@ function lintTemplates(handler: EventHandlerOptions, wanted: readonly EventDefin
   }
 }
 
-/** Finds options without effect, unreadable key files, and targets at which each file would replace the previous one. */
+/** Finds options without effect, key files that cannot be read, and targets at which each file would replace the previous one. */
 function lintForward(handler: ForwardOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
   const carried = new Set(wanted.flatMap(dataMembers));
   for (const url of handler.url) {

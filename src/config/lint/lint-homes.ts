@@ -72,7 +72,7 @@ function lintAccountHomes(config: Config, report: Report): void {
   }
 }
 
-// A folder of a group without a variable is meant to be shared.
+// Accounts may have the same folder if their group sets it without a variable, because such a folder is meant to be shared.
 function collide(a: Home, b: Home): boolean {
   if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
   return isWithin(a.path, b.path) || isWithin(b.path, a.path);
@@ -86,8 +86,8 @@ function collisionText(home: Home, other: Home): string {
 }
 
 /**
- * Finds groups whose folders are inside a possible home folder of another group: `./files/staff/${USER}` in `./files/${USER}`, for an
- * account `staff`.
+ * Finds groups whose folders are inside a possible home folder of another group. With `./files/${USER}` and `./files/staff/${USER}`, an
+ * account with the name `staff` in the first group would see all files of the second group.
  */
 function lintGroupHomes(config: Config, report: Report): void {
   const groups = Object.entries(config.groups).flatMap(([uuid, { enabled, home_folder_path: home }]) =>

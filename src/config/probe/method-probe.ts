@@ -26,13 +26,13 @@ import { describeAnswer } from '../cases/auth-answer.ts';
 import type { MethodReport } from '../report-shapes.ts';
 import { type Config, isFileService } from '../schema/schema.ts';
 
-/** A longer body of a 401 reply causes a warning. */
+/** Maximum length in bytes of a 401 body that causes no warning. */
 const shortTextBytes = 200;
 
 /** A reply is slow if it takes more than this fraction of the timeout. */
 const slowPart = 0.5;
 
-/** Returns warnings for the developer of an endpoint. @param timeoutMs timeout of the method */
+/** Returns warnings for the developer of an endpoint about unusual properties of its reply. @param timeoutMs timeout of the method */
 function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   const warnings: string[] = [];
   if (result.durationMs > timeoutMs * slowPart)
@@ -56,15 +56,15 @@ function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   return warnings;
 }
 
-/** The methods to ask, and what is needed to interpret their answers. */
+/** The authentication methods to ask, and the data that is needed to interpret their answers. */
 export interface Target {
   chain: [string, AuthenticationOptions][];
   /** UUID of the SSH service to which the chain belongs; undefined for other services and for `--url`. */
   sshService: string | undefined;
-  /** Undefined without a configuration. Any group is then accepted. */
+  /** All groups by UUID; undefined if there is no configuration. In that case, any group is accepted. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
-  /** Secrets of the request, which the report masks. */
+  /** Secrets of the request. If the endpoint's reply repeats them, the report masks them. */
   secrets?: readonly string[];
 }
 
@@ -128,7 +128,7 @@ export async function probe(target: Target, credentials: Credentials, signal?: A
   return reports;
 }
 
-/** Names the first method of the chain. */
+/** Creates the report for credentials about which no method may be asked. It names the first method of the chain. */
 function unasked(method: string, { type }: AuthenticationOptions, credentials: Credentials): MethodReport {
   const reason = `${notAskable} No method is asked.`;
   return { method, type, credentials: credentials.type, outcome: 'next', invalid: false, reason, warnings: [], duration_ms: 0 };
@@ -157,7 +157,7 @@ async function probeMethod(
   return { ...base, invalid: false, ...describeAnswer(target.groups, credentials.username, result, { uuid, type: options.type }) };
 }
 
-/** Unlike a client, the administrator is told what exactly was wrong. */
+/** Asks a method for local accounts. Unlike a client, the administrator who tests a login is told what exactly was wrong. */
 async function askLocal(method: ApplicationMethod, credentials: Credentials): Promise<AuthResult> {
   const result = await method.authenticate(credentials);
   return result.outcome === 'next' ? { ...result, reason: method.refusalReason(credentials) } : result;
@@ -208,7 +208,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // Status 200 accepts a login, so a rejection means an invalid body.
+  // Status 200 accepts a login. If the verdict rejects the login nevertheless, the body of the reply is invalid.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   const report = {
     ...common,
@@ -222,11 +222,12 @@ async function probeEndpoint(
 
 const anything = { has: () => true } as unknown as ReadonlySet<string>;
 
-/** A shorter secret may be part of other text by chance. */
+/** Minimum length of a secret that is searched for inside other text. A shorter secret may be part of other text by chance. */
 const shortestSearched = 4;
 
 /**
- * Masks the secrets that a reply repeats. In a sentence of svc, only the quoted part is searched, because a secret may be an ordinary word.
+ * Masks the secrets in a report if the endpoint's reply repeats them. In a sentence that svc wrote, only the part that quotes the reply is
+ * searched. Otherwise, a secret that is an ordinary word would also be masked in the words of svc.
  */
 function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind: 'reply' }>, secrets: readonly string[]): MethodReport {
   const said = [reply.body.toString('utf8'), reply.reason, ...reply.headers.map(([, value]) => value)];
@@ -244,7 +245,7 @@ function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind
   };
 }
 
-/** Returns a secret as it is, and with the escapes of JSON. */
+/** Returns the forms in which a reply may contain a secret: as it is, or with the escapes of JSON. */
 function secretForms(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1)])];
 }
@@ -258,7 +259,7 @@ function clean(part: unknown, cleaned: (text: string) => string, withNames = fal
   return Object.fromEntries(members);
 }
 
-/** Masks secrets in a text. A short one is masked only if it is the whole text. */
+/** Masks secrets in a text. A long secret is masked anywhere in the text, and a short one only if it is the whole text. */
 function cleanText(text: string, secrets: readonly string[]): string {
   let cleaned = text;
   for (const secret of secrets) {
@@ -268,7 +269,7 @@ function cleanText(text: string, secrets: readonly string[]): string {
   return cleaned;
 }
 
-/** Masks secrets in the quoted part of a sentence, after the first colon or quotation mark. */
+/** Masks secrets in the part of a sentence that quotes a reply. That part begins at the first colon or quotation mark. */
 function cleanQuotes(sentence: string, secrets: readonly string[]): string {
   const at = sentence.search(/[:"]/);
   return at < 0 ? sentence : sentence.slice(0, at) + cleanText(sentence.slice(at), secrets);

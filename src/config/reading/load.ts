@@ -12,7 +12,7 @@ import { type Source, stdinName } from './source.ts';
 const maxRounds = 20;
 
 /**
- * Removes the parts that do not match the schema, so that all problems are reported together.
+ * Removes the parts of a configuration that do not match the schema, so that later checks can run and all problems are reported together.
  *
  * @returns the valid part and the removed paths; `config` is undefined if too little is valid
  */
@@ -43,7 +43,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Another issue may already have removed the option.
+  // Two issues may be about the same option. `deleteProperty` also returns true if the option was already removed for the other issue.
   return Reflect.deleteProperty(holder, last);
 }
 
@@ -58,12 +58,12 @@ export interface LoadedConfig {
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** All are YAML or JSON, because a configuration must never run code. */
+/** Names of configuration files. All of them are YAML or JSON, because a configuration must never run code. */
 const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- * Finds the named file (`-` is stdin), the file in `SVC_CONFIG`, or the first known name in the folder. Parent folders may belong to
- * somebody else, so they are not searched.
+ * Finds the configuration file: the named file (`-` is stdin), or the file in `SVC_CONFIG`, or the first known name in the folder. Parent
+ * folders are not searched, so that a server never starts with a file that belongs to somebody else.
  *
  * @returns undefined if there is none
  */
@@ -108,7 +108,7 @@ export interface Examined {
   removed: PropertyKey[][];
 }
 
-// Without `jitless`, Zod compiles the schema, which takes longer than one check.
+// Without `jitless`, Zod compiles the schema. That takes longer than the check of one configuration.
 const once = { jitless: true };
 
 /** Checks a parsed file against the schema and returns its valid part for later checks. */
@@ -117,7 +117,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
   const { value, problems, secretPaths } = interpolate(source.value, env, folder);
   const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
   const result = configSchema.safeParse(value, once);
-  // A text whose variable could not be replaced already has a finding.
+  // If a variable in a text could not be replaced, the text already has a finding, and is not reported again as a bad value.
   const filled = new Set(problems.map(({ path }) => path.join('\0')));
   const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
   findings.push(...issues.flatMap((issue) => issueFindings(source, value, issue, [], secretPaths)));

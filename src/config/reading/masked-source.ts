@@ -6,8 +6,9 @@ import { configJsonSchema } from '../schema/json-schema.ts';
 type Range = readonly [start: number, end: number];
 
 /**
- * Masks the text of a configuration file, without a change of its length. Only option names and values that are not secret stay visible. If
- * the file does not parse, only option names at the beginning of lines do, because the end of a secret is unknown.
+ * Masks the text of a configuration file, so that findings can show its lines. The length of the text does not change. Only option names,
+ * and values that are not secret, stay visible. If the file does not parse, only option names at the beginning of lines stay visible,
+ * because the end of a secret is unknown.
  */
 export function maskedSource(text: string): string {
   const start = text.startsWith('\ufeff') ? 1 : 0;
@@ -82,7 +83,7 @@ class Walk {
         const name = isScalar(key) ? String(key.value) : '';
         // The member `svc` of a package.json is the configuration.
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
-        // After a comma in an unquoted secret, the text is parsed as another key.
+        // If a secret without quotes contains a comma, the text after the comma is parsed as another key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
         if (isScalar(key)) this.#record(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
         this.node(value, inner);
@@ -129,7 +130,7 @@ function isInSection([section = '']: readonly string[]): boolean {
   return sectionNames().has(section);
 }
 
-/** Whether a key is probably part of a text with a misplaced quotation mark. */
+/** Whether a key is probably not a key, but a part of a text in which a quotation mark is at the wrong place. */
 function isText(key: string): boolean {
   return /[\t\r\n{}"]|: /.test(key);
 }

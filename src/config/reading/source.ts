@@ -59,7 +59,7 @@ function readFile(file: string): Buffer {
   }
 }
 
-/** Reads at most one byte more than the maximum, because a device such as `/dev/zero` has no end. */
+/** Reads up to the end, but at most one byte more than the maximum size, because a device such as `/dev/zero` has no end. */
 function readBounded(fd: number): Buffer {
   const chunks: Buffer[] = [];
   for (let left = maxFileBytes + 1; left > 0; ) {
@@ -88,7 +88,7 @@ function decode(file: string, bytes: Buffer): string {
     const isUtf16 = bytes.length >= 2 && [0xfeff, 0xfffe].includes(bytes.readUInt16BE(0));
     const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
     const message = 'The file is not valid UTF-8.';
-    // Bytes that are not text must not be printed.
+    // The error has no source text, because bytes that are not text must not be printed.
     throw new ConfigError([{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message, hint }], '');
   }
 }

@@ -7,7 +7,7 @@ import { discardOrder, heldOrder, heldResults, highestLimit, restoreOrder, resto
 import type { Operation } from './openapi/operation.ts';
 import { accountPage, accountQuery, accountView } from './schemas/accounts.ts';
 
-/** Selects items of one collection. */
+/** The query that selects items of one collection, such as sessions, locks, bans, uploads or deleted files. */
 const whichItems = z.object({
   id: z.array(text).describe('ID of an item; repeatable.'),
   account: text.describe('Name of an account.'),
@@ -118,7 +118,12 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
   };
 }
 
-/** @param listed summary of GET @param removed summary of DELETE; undefined if the collection has no DELETE */
+/**
+ * The operations on one collection.
+ *
+ * @param listed summary of GET
+ * @param removed summary of DELETE; undefined if the collection has no DELETE
+ */
 function itemOperations(name: keyof typeof shownItems, listed: string, removed?: string): Record<string, Operation> {
   const items = z.object({ items: z.array(shownItems[name]), total: count });
   const ofItems = (verb: string) => `${verb}${itemName(name)}s`;

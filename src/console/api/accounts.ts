@@ -28,7 +28,7 @@ export async function showAccount(c: ConsoleContext): Promise<Response> {
 
 const text = z.string().max(10_000);
 
-/** The body of `POST /api/explain`, named like the options of `svc explain`. */
+/** The body of `POST /api/explain`. Its members have the names of the options of `svc explain`. */
 export const explainRequest = z.strictObject({
   user: text.describe('Name of the account.'),
   group: text.optional().describe('Group of the account, if only the authentication endpoint knows it.'),
@@ -44,7 +44,10 @@ export const explainRequest = z.strictObject({
     .describe('For `LOGIN`: credentials in the order in which the client presents them.'),
 });
 
-/** Answers `POST /api/explain` with the decision of the running configuration about a request. No other server is contacted. */
+/**
+ * Answers `POST /api/explain` with the decision of the running configuration about a request. Nothing is changed, and no other server is
+ * contacted.
+ */
 export async function explainDecision(c: ConsoleContext): Promise<Response> {
   const question = checkQuestion(await readRequest(c, explainRequest));
   const { config } = c.env.service.sources.configuration.running();
@@ -65,7 +68,7 @@ export function listGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promi
   };
 }
 
-/** Answers `POST /api/tokens/revoke` and `/api/links/revoke`. */
+/** Answers `POST /api/tokens/revoke` and `/api/links/revoke`. Emits `administratorAction` if anything was revoked. */
 export function revokeGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const { ids } = await readRequest(c, grantOrder);

@@ -10,15 +10,15 @@ import { answerJson, goneSignal } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readRequest } from '../request-body.ts';
 
-/** Of all administrators together. */
+/** Maximum number of concurrent tests, of all administrators together. */
 export const testsAtOnce = 4;
 
-/** The methods' own time limits apply, too. */
+/** Maximum duration of a test in seconds. The methods' own time limits apply, too. */
 export const longestTestS = 30;
 
 const text = z.string().max(32_768);
 
-/** Credentials, and the client that presents them, named like the options of `svc auth-test`. */
+/** Credentials, and the client that presents them. The members have the names of the options of `svc auth-test`. */
 export const authTestRequest = z.strictObject({
   username: text.optional().describe('Name of the account; default: the name in the certificate.'),
   password: text.optional(),
@@ -35,14 +35,14 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
 /**
- * Answers `POST /api/auth-test`: asks the authentication methods whether they accept the credentials. Event `administratorAction` has only
- * the name of the account.
+ * Answers `POST /api/auth-test`: asks the authentication methods of the running configuration whether they accept the given credentials.
+ * The credentials are not stored: event `administratorAction` contains only the name of the account.
  */
 export async function testLogin(c: ConsoleContext): Promise<Response> {
   const asked = await readRequest(c, authTestRequest);
   const presented = presentedBy(asked);
   const { config } = c.env.service.sources.configuration.running();
-  // An endpoint can repeat the credentials in its reply, so they are masked.
+  // An endpoint can repeat the credentials in its reply, so they are masked in the outcome.
   const secrets = [...presented.map(({ content }) => content), asked.ssh_key ?? ''];
   const target = { ...configTarget(config, asked.method, creatorType(asked) === 'ssh'), secrets };
   if (presented.length > 1 && target.sshService === undefined)

@@ -22,7 +22,7 @@ export const highestLimit = 10_000;
 
 type ConsoleCollection = Exclude<CollectionName, 'held'>;
 
-/** The `action` of event `administratorAction`. */
+/** The `action` of event `administratorAction` when items are removed from a collection. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',
@@ -49,7 +49,7 @@ export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext)
   };
 }
 
-/** Answers with at most `limit` items that contain the text `search`. */
+/** Answers with the items that contain the text `search` of the query, at most `limit` of them. */
 export function answerFound(c: ConsoleContext, items: readonly object[]): Response {
   const parameters = Parameters.fromQuery(c.env.query, [...c.env.query.keys()]);
   const limit = parameters.number('limit', { usual: usualLimit, max: highestLimit });
@@ -70,7 +70,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-/** Maximum number of items in one request. A body with this many IDs is below the size limit. */
+/** Maximum number of trash items in one request to restore them. A body with this many IDs is below the size limit of bodies. */
 const maxRestored = 1000;
 
 export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
@@ -84,7 +84,10 @@ export const restoreResults = z.object({
   ),
 });
 
-/** Answers `POST /api/trash/restore`: restores items to their former paths, without checking the rights of their accounts. */
+/**
+ * Answers `POST /api/trash/restore`: restores items to their former paths, without checking the rights of their accounts. Event
+ * `administratorAction` names the items that were restored.
+ */
 export async function restoreItems(c: ConsoleContext): Promise<Response> {
   const { ids } = await readRequest(c, restoreOrder);
   const { trash } = c.env.service.sources.collections;
@@ -100,7 +103,7 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { results });
 }
 
-/** Names up to 20 items, and says how many more there are. */
+/** Returns a text that names up to 20 items, and says how many more there are. */
 function describeItems(items: readonly Item[]): string {
   const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
     const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');
@@ -109,7 +112,7 @@ function describeItems(items: readonly Item[]): string {
   return items.length > maxIdsOfEvent ? `${names.join('; ')}; and ${items.length - maxIdsOfEvent} more` : names.join('; ');
 }
 
-/** A body with this many IDs is below the size limit. */
+/** Maximum number of held uploads in one request. A body with this many IDs is below the size limit of bodies. */
 const maxIds = 1000;
 
 export const heldOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });
@@ -120,7 +123,10 @@ export const heldResults = z.object({
   results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why the action failed; absent if it succeeded.') })),
 });
 
-/** Answers `POST /api/held/release`, `discard` and `inspect-again`. */
+/**
+ * Answers `POST /api/held/release`, `discard` and `inspect-again`. Event `administratorAction` names the uploads for which the action
+ * succeeded.
+ */
 export function actOnHeld(action: HeldAction): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const order: z.infer<typeof discardOrder> = await readRequest(c, action === 'discard' ? discardOrder : heldOrder);

@@ -13,7 +13,10 @@ export function showConfiguration(c: ConsoleContext): Response {
   return answerJson(c, { file: configuration.path() ?? null, configuration: masked, set });
 }
 
-/** Returns the options of `value` that the file sets. An option that is an object on one side only is returned with all its members. */
+/**
+ * Returns the options of `value` that the file sets. If an option is an object only in `value` or only in the file, for instance because
+ * the file has a shorter form, the option is returned with all its members.
+ */
 function onlySet(value: unknown, inFile: unknown): unknown {
   if (!isObject(value) || !isObject(inFile)) return value;
   return Object.fromEntries(
@@ -21,13 +24,16 @@ function onlySet(value: unknown, inFile: unknown): unknown {
   );
 }
 
-/** Answers `GET /api/configuration/findings` with the report of `svc validate` about the file on disk, if there is one. */
+/**
+ * Answers `GET /api/configuration/findings` with the report that `svc validate` would give about the file on disk. If svc runs without a
+ * file, the report has no findings.
+ */
 export function showFindings(c: ConsoleContext): Response {
   const checked = c.env.service.sources.configuration.checked();
   return answerJson(c, checked ? toValidation(checked) : { valid: true, file: null, findings: [] });
 }
 
-/** Answers `GET /api/configuration/changes` with the effect of a reload. */
+/** Answers `GET /api/configuration/changes` with the changes that a reload would make, or the reason why it would be refused. */
 export function showChanges(c: ConsoleContext): Response {
   const { configuration } = c.env.service.sources;
   const checked = configuration.checked();
@@ -42,7 +48,7 @@ export function showChanges(c: ConsoleContext): Response {
   return answerJson(c, { would_reload: reason === null, reason, changes: maskedChanges(running, loaded), findings });
 }
 
-/** Answers `POST /api/configuration/reload`: reloads all nodes, like `svc reload`. */
+/** Answers `POST /api/configuration/reload`: reloads the configuration on all nodes, like `svc reload`. Emits `administratorAction`. */
 export async function reloadConfiguration(c: ConsoleContext): Promise<Response> {
   const report = await c.env.service.sources.configuration.reload();
   const own = report.reloaded ? report.changes.join(', ') : 'refused';

@@ -52,7 +52,8 @@ async function listed(deliveries: readonly NamedDelivery[], { journal }: ShownDe
   const lines = new JournalLines(journal);
   const found: ListedDelivery[] = [];
   try {
-    // The journal is read forwards in blocks, each with the events of several deliveries. So the oldest delivery is first.
+    // The oldest delivery is looked up first, because the journal is read forwards in blocks, and a block often contains the events of
+    // several deliveries.
     for (const delivery of deliveries.toReversed()) {
       const [first] = (await readRecordedEvents({ events: delivery.record.events.slice(0, 1) }, lines)) ?? [];
       found.push({ ...shownDelivery(delivery), ...(first && { first_event: first.event }) });
@@ -63,7 +64,7 @@ async function listed(deliveries: readonly NamedDelivery[], { journal }: ShownDe
   return found.reverse();
 }
 
-/** Returns a delivery as the API shows it. */
+/** Returns a delivery as the page of an event shows it. */
 export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
   const { time, handler, outcome, attempts, details = '', source = 'service', file } = record;
   const events = record.events.map((event) => ({ id: event.id, uuid: event.uuid }));
@@ -123,13 +124,13 @@ export async function showReplay(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.deliveries.replays.find(pathPart(c, 'id')));
 }
 
-/** Answers `GET /api/replays/{id}/results` with the results so far as NDJSON. */
+/** Answers `GET /api/replays/{id}/results` with the results so far, one per line. */
 export async function showReplayResults(c: ConsoleContext): Promise<Response> {
   const results = await c.env.service.sources.deliveries.replays.results(pathPart(c, 'id'));
   return answerText(c, results, { headers: { 'content-type': 'application/x-ndjson' } });
 }
 
-/** Answers `DELETE /api/replays/{id}`, which cancels a replay. */
+/** Answers `DELETE /api/replays/{id}`, which cancels a replay that has not ended. */
 export async function cancelReplay(c: ConsoleContext): Promise<Response> {
   const id = pathPart(c, 'id');
   const { replays } = c.env.service.sources.deliveries;

@@ -25,16 +25,16 @@ import type { EventKinds } from './schemas/events.ts';
 const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
 const eventLimits = { bytes: Number.POSITIVE_INFINITY, timeMs: 10_000 };
 
-/** The journal is searched for the other events of a request this long before and after the event. */
+/** To find the other events of a request, the journal is searched this many milliseconds before and after the given event. */
 const requestSpanMs = 3_600_000;
 const maxPerRequest = 500;
 
-/** If the query gives the time `at` of an event, the journal is searched this long before and after it. */
+/** If the query gives the time `at` of an event, the journal is searched this many milliseconds before and after it. */
 const atSpanMs = 60_000;
 
 const maxDeliveries = 100;
 
-/** Replies that stream all matching events have slots of their own, because they take longer. */
+/** Slots for searches. Replies that stream all matching events have their own slots, because they take longer. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 20, maxWaiting: 100 });
 const streams = new FairQueue({ concurrency: 4, maxWaitingPerParty: 0, maxWaiting: 0 });
 
@@ -52,7 +52,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     return streamEvents(c, (signal) => inPieces(newestEvents(journal, selection, { before, signal }), max));
   }
   const events = parameters.number('limit', { usual: 100, max: 1000 });
-  // `begin` is determined before the search, so that a live tail from there misses no event. It can repeat one.
+  // `begin` is determined before the search. So a live tail that starts there misses no event, but can repeat one that the search found.
   const { begin, page } = await inQueue(c, async (signal) => ({
     begin: before ?? (await journal.findEnd()),
     page: await searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
@@ -174,12 +174,12 @@ async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): Async
   if (lines.length > 0) yield Buffer.concat(lines);
 }
 
-/** The live events of each journal, shared by all readers. */
+/** The live events of each journal. All consoles and clients that follow a journal share them. */
 const live = new WeakMap<EventLog, LiveEvents>();
 
 /**
- * Answers `GET /api/events/live` with selected events as they happen. If events come too fast, some are omitted, and a message `lag` says
- * how many, if known.
+ * Answers `GET /api/events/live` with selected events as they happen. If events come too fast or the client reads too slowly, some are
+ * omitted. A message `lag` then says how many, if their number is known.
  */
 export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
@@ -190,7 +190,7 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   // When a browser reconnects, this header is newer than the position in the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // If this call fails, a live tail without a position starts at the end that an earlier call found.
+  // Updates the end of the journal, where a live tail without a position starts. If this call fails, the end of an earlier call is used.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);
@@ -223,7 +223,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** For each event, the latest piece that begins with it. Clients that follow the same events share it. */
+/** For each event, the latest piece that begins with this event. Clients that follow the same events get the same piece. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {
@@ -237,7 +237,8 @@ function serialise(events: readonly RawEvent[]): Buffer {
 }
 
 /**
- * Replaces carriage returns, which end a line in Server-Sent Events. Other programs can write them into a journal, as white space of JSON.
+ * Replaces carriage returns by spaces, because in Server-Sent Events they end a line. svc writes none. Other programs can write them into a
+ * journal, as white space of JSON.
  */
 function oneLine(raw: Buffer): Buffer {
   return raw.includes(carriageReturn) ? Buffer.from(raw.map((byte) => (byte === carriageReturn ? space : byte))) : raw;
@@ -249,7 +250,10 @@ const messageEnd = Buffer.from('\n\n');
 
 type Kind = EventKinds['events'][number];
 
-/** Routine work of the service. The console hides these events at first. */
+/**
+ * Events about routine work of the service. The console hides them at first, because they would crowd out the events about files and
+ * people.
+ */
 const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckpoint, eventIds.methodSkipped]);
 
 const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => describeKind(name, definition)) };
@@ -258,14 +262,17 @@ function describeKind(name: string, { id, groups }: EventDefinition): Kind {
   return { id: String(id), name: splitWords(name), groups: [...groups], severity: findSeverity(id, groups), is_routine: routine.has(id) };
 }
 
-/** A failed request is only a warning, because its client knows about it. */
+/**
+ * Returns the severity of an event. A failure of the service itself, or of an expectation, is an error. A failed request is only a warning,
+ * because its client already knows about it.
+ */
 function findSeverity(id: number, groups: EventDefinition['groups']): Kind['severity'] {
   if (groups.includes('failure'))
     return id === eventIds.internalError || groups.includes('process') || groups.includes('expectation') ? 'error' : 'warning';
   return groups.includes('success') ? 'success' : 'information';
 }
 
-/** Splits a name of the code: `sftpFileUploaded` becomes "SFTP file uploaded". */
+/** Splits a name of the code into words: `sftpFileUploaded` becomes "SFTP file uploaded". */
 function splitWords(name: string): string {
   return name
     .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

@@ -5,12 +5,12 @@ import { type ConsoleContext, recordAction, requireAdministrator } from '../envi
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-/** Parameter `days`: the number of past days in a reply. */
+/** Number of past days in a reply: the default and the maximum of parameter `days`. */
 export const usualDays = 31;
 export const maxDays = 366;
 const dayMs = 86_400_000;
 
-/** Maximum number in a reply about all expectations. */
+/** Maximum number of occurrences in a reply about all expectations. */
 export const maxShown = 2000;
 
 /** Answers `GET /api/expectations` with all expectations. */
@@ -35,12 +35,12 @@ export async function listOccurrences(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.expectations().history(pathPart(c, 'uuid'), days));
 }
 
-/** Answers `POST /api/expectations/{uuid}/excuse`: excuses the missing files of an occurrence. */
+/** Answers `POST /api/expectations/{uuid}/excuse`: an administrator excuses the missing files of an occurrence, and gives a reason. */
 export function excuseOccurrence(c: ConsoleContext): Promise<Response> {
   return decide(c, 'expectation-excuse', 'reason', (watch, ...order) => watch.excuse(...order));
 }
 
-/** Answers `POST /api/expectations/{uuid}/expect-again`: sets a new time until which an occurrence is expected. */
+/** Answers `POST /api/expectations/{uuid}/expect-again`: an administrator sets a new time until which an occurrence is expected. */
 export function expectOccurrenceAgain(c: ConsoleContext): Promise<Response> {
   return decide(c, 'expectation-again', 'until', (watch, ...order) => watch.expectAgain(...order));
 }

@@ -40,15 +40,15 @@ const dueList = z.object({
   total: z.int().min(0),
 });
 /**
- * A copy of `toldOccurrence`: other replies would refer to the original by `$ref`. In some, the occurrence can be null, and OpenAPI 3.0 has
- * no nullable `$ref`.
+ * A copy of `toldOccurrence`. If the original were itself a reply, other replies would refer to it by `$ref`. In some of them, the
+ * occurrence can be null, and OpenAPI 3.0 has no nullable `$ref`.
  */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
 const excuseRequest = whichOccurrence.extend({ reason: z.string() });
 const expectAgainRequest = whichOccurrence.extend({ until: z.string().describe('New deadline: after it, the files are late or missing.') });
 
-/** By method and path. */
+/** The operations on expectations, by method and path. */
 const expectationOperations = {
   'GET /api/expectations': {
     id: 'listExpectations',
@@ -90,7 +90,7 @@ const passwordLogin = z.object({ username: text, password: text.meta({ format: '
 const errors = z.object({ errors: z.array(z.object({ code: text, message: text })) });
 const validated = validation.extend({ file: validation.shape.file.nullable().describe('Null for a server without a configuration file.') });
 
-/** Schemas with a name in the OpenAPI document. */
+/** The schemas that have a name in the OpenAPI document. */
 export const namedSchemas = {
   Errors: errors,
   Administrator: administrator,
@@ -123,7 +123,7 @@ export const namedSchemas = {
 const login = { isOpen: true, reply: ['Logged in; the reply sets the session cookie.', administrator], headers: ['Set-Cookie'] } as const;
 const loginRefusals = [401, 403, 429];
 
-/** By method and path. */
+/** All operations, by method and path. */
 export const operations: Record<string, Operation> = {
   'GET /api/openapi.json': {
     id: 'showOpenapi',

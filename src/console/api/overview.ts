@@ -44,12 +44,14 @@ export async function testHandler(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
 }
 
-/** Answers `POST /api/handlers/{uuid}/lift-suspension`: the handler uses a suspended URL again. */
+/**
+ * Answers `POST /api/handlers/{uuid}/lift-suspension`: the handler uses a suspended URL again, without waiting until the suspension ends.
+ */
 export async function liftSuspension(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   const url = new Parameters(await readJsonObject(c), ['url']).text('url');
   const control = c.env.service.sources.deliveries.control();
-  // Clients know URLs only without their secrets, so several suspended URLs can be meant.
+  // Clients know URLs only without their secrets, so the URL in a request can stand for several suspended URLs.
   const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
   if (meant.length === 0) throw new ServiceError('not-found', 'This event handler has no suspended URL like this.');
   for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);

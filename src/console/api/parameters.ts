@@ -5,7 +5,7 @@ import { type EventSelection, eventStatuses } from '../../events/journal/search/
 import { ServiceError } from '../../lib/errors.ts';
 import type { ConsoleContext } from '../environment.ts';
 
-/** Members of an event filter. */
+/** The names of the members of an event filter. */
 export const selectionNames = ['since', 'until', 'id', 'not_id', 'group', 'status', 'account', 'path', 'address', 'request_id', 'text'];
 
 const maxItemsPerMember = 1000;
@@ -37,8 +37,8 @@ export function readEventSelection(parameters: Parameters): EventSelection {
 }
 
 /**
- * Reads the parameters of a query, or the members of a JSON body. Unknown names are refused: if a mistyped filter were ignored, a request
- * would do more than intended.
+ * Reads the parameters of a query, or the members of a JSON body. Unknown names are refused: if a mistyped filter were ignored, the request
+ * would do more than was intended.
  */
 export class Parameters {
   readonly #values: Readonly<Record<string, unknown>>;
@@ -67,7 +67,11 @@ export class Parameters {
     return this.#items(name, max, (text) => [text]);
   }
 
-  /** Returns texts that never contain commas, sent separately or as one comma-separated text. @throws ServiceError `bad-request` */
+  /**
+   * Returns texts that never contain commas. Clients send them separately, or as one comma-separated text.
+   *
+   * @throws ServiceError `bad-request`
+   */
   codes(name: string, max: number): string[] | undefined {
     return this.#items(name, max, (text) => text.split(',').map((code) => code.trim()));
   }
@@ -97,7 +101,7 @@ export class Parameters {
     return value;
   }
 
-  /** Returns a number of a body; 0 if it is missing. */
+  /** Returns a number in the body of a request; 0 if it is missing. */
   count(name: string, max: number): number {
     const value = this.#values[name] ?? 0;
     if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max)

@@ -8,11 +8,11 @@ import type { ConsoleOptions } from '../../config/schema/console-options.ts';
 export interface Administrator {
   readonly name: string;
   readonly role: AdministratorRole;
-  /** Hash of name, role and password. */
+  /** Hash of name, role and password. It changes if the configuration changes one of them. */
   readonly stamp: string;
 }
 
-/** Returns whether an administrator may decide about held uploads and see their content. */
+/** Whether an administrator may decide about held uploads and see their content. */
 export function mayReview({ role }: Pick<Administrator, 'role'>): boolean {
   return role !== 'viewer';
 }
@@ -27,20 +27,21 @@ export class Administrators {
     this.#passwords = passwords;
   }
 
-  /** Looks up an administrator by name. */
+  /** Looks up an administrator of the running configuration by name. */
   named(name: string): Administrator | undefined {
     if (!Object.hasOwn(this.#options, name)) return undefined;
     const { password, role } = this.#options[name] as ConsoleOptions['administrators'][string];
     return { name, role, stamp: hash('sha256', JSON.stringify([name, role, password]), 'base64') };
   }
 
-  /** Returns whether the configuration still has this administrator, unchanged. */
+  /** Returns whether the configuration still has this administrator, unchanged since the login. */
   knows({ name, stamp }: Administrator): boolean {
     return this.named(name)?.stamp === stamp;
   }
 
   /**
-   * Returns the administrator with this name and password. An unknown name takes as much time as a wrong password.
+   * Returns the administrator with this name and password; undefined if they are wrong. An unknown name takes as much work as a wrong
+   * password, so that the time of the reply does not reveal which names exist.
    *
    * @param turn the address of the client, and whether the same credentials were recently accepted from it
    * @throws ServiceError `unavailable` if too many checks are waiting

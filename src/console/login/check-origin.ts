@@ -7,14 +7,15 @@ import type { ConsoleExchange, ConsoleMiddleware } from '../environment.ts';
 
 export const sessionCookie = 'svc_console';
 
-/** Returns whether a request only reads (safe methods, RFC 9110 §9.2.1). */
+/** Returns whether a request only reads: its method is GET or HEAD (safe methods, RFC 9110 §9.2.1). */
 export function isReading({ method }: ConsoleExchange): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
 /**
- * Refuses requests for a host name that is not the console's, with which another site could read the replies (DNS rebinding). IP addresses
- * are accepted, because they cannot resolve to another address.
+ * Refuses requests for a host name that is not the console's. Otherwise another site could let its own name resolve to the console's
+ * address, and its page could read the replies (DNS rebinding). IP addresses are accepted as host names, because nobody can let them
+ * resolve to another address.
  *
  * @throws ServiceError `forbidden`
  */
@@ -27,8 +28,8 @@ export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, n
 };
 
 /**
- * Refuses changes that a page of another site caused. Browsers add the session cookie by themselves, so the browser must state that the
- * page belongs to the console.
+ * Refuses changes if a page of another site caused the browser to send them. Browsers add the session cookie by themselves. So a change
+ * with this cookie is accepted only if the browser states that the page belongs to the console.
  *
  * @throws ServiceError `forbidden`
  */

@@ -16,8 +16,8 @@ import { isReading, sessionCookie } from './check-origin.ts';
 type LoginWay = 'password' | 'basic' | 'link';
 
 /**
- * Authenticates a request by Basic credentials or, without them, by the session cookie. A change needs the role `operator`; a decision
- * about held uploads at least `reviewer`. A change also needs a journal that can record it.
+ * Authenticates a request by Basic credentials or, if there are none, by the session cookie. A change needs the role `operator`, or at
+ * least `reviewer` if it is a decision about held uploads. A change also needs a journal that can record the change.
  *
  * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address or name, `forbidden` for a change that the role does not
  *   allow, and the errors of `assertWritable`
@@ -46,7 +46,7 @@ function findSession({ incoming, service }: ConsoleExchange) {
   return session && service.administrators.knows(session.administrator) ? session : undefined;
 }
 
-/** RFC 7617, as UTF-8. */
+/** Reads Basic credentials (RFC 7617) as UTF-8. */
 async function checkBasic(exchange: ConsoleExchange, authorization: string): Promise<Administrator> {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
   if (encoded === undefined) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
@@ -72,7 +72,7 @@ function checkLink(exchange: ConsoleExchange, token: string): Promise<Administra
 /**
  * Checks credentials within the limits for guesses. Emits `administratorLogin`, but not for Basic credentials that were recently accepted.
  *
- * @throws ServiceError `unauthorized`; `too-many-requests` for a banned address or name
+ * @throws ServiceError `unauthorized`; `too-many-requests` for a banned address or name, with event `addressRefused`
  */
 async function checkCounted(
   exchange: ConsoleExchange,
@@ -108,7 +108,7 @@ export async function login(c: ConsoleContext): Promise<Response> {
   return beginSession(c, await checkPassword(c.env, username, password, 'password'));
 }
 
-/** Answers `POST /api/login/link`: creates a session for the token of a login link, which works once. */
+/** Answers `POST /api/login/link`: creates a session for the token of a login link, which cannot be used a second time. */
 export async function loginByLink(c: ConsoleContext): Promise<Response> {
   const { token } = await readJsonObject(c, loginBodyLimitBytes);
   if (typeof token !== 'string') throw new ServiceError('bad-request', 'The body must be an object with the string "token".');
@@ -126,7 +126,7 @@ export function showMe(c: ConsoleContext): Response {
   return answerJson(c, signedIn(requireAdministrator(c)));
 }
 
-// An attacker who had planted the earlier cookie would know its ID (session fixation), so its session ends.
+// The session of the earlier cookie ends, because an attacker who had planted this cookie would know its ID (session fixation).
 function beginSession(c: ConsoleContext, administrator: Administrator): Response {
   endSession(c.env);
   const id = c.env.service.sessions.create(administrator);
@@ -142,7 +142,7 @@ function signedIn({ name, role }: Administrator): SignedIn {
   return { name, role };
 }
 
-/** An empty ID deletes the cookie. */
+/** Returns the `Set-Cookie` line. An empty ID deletes the cookie. */
 function cookieLine(exchange: ConsoleExchange, id: string): string {
   const { options } = exchange.service;
   const isSecure = usesTls(options) || header(exchange, 'origin')?.startsWith('https:') === true;

@@ -5,10 +5,10 @@ import type { Administrator, Administrators } from './administrators.ts';
 
 export const linkLifetimeMs = 5 * 60_000;
 
-/** A further link invalidates the oldest. */
+/** Maximum number of valid links. A further one invalidates the oldest. */
 const maxLinks = 16;
 
-/** Login links. Each one logs in an administrator once, within five minutes. Only hashes of their tokens are kept. */
+/** Login links. Each one logs in an administrator without a password, once, within five minutes. Only hashes of their tokens are kept. */
 export class LoginLinks {
   readonly #clock: Clock;
   readonly #names = new ExpiringMap<string>(maxLinks);
@@ -30,12 +30,12 @@ export class LoginLinks {
   }
 }
 
-/** A further session ends the administrator's session that has been unused for the longest time. */
+/** Maximum number of sessions of an administrator. A further one ends the session that has been unused for the longest time. */
 export const maxSessionsPerAdministrator = 100;
 
 const sweepEveryMs = 5000;
 
-/** A valid session. `key` is the hash of its ID, which is not kept. */
+/** A valid session. `key` is the hash of its ID. The ID itself is not kept. */
 export interface AdministratorSession {
   readonly key: string;
   readonly administrator: Administrator;
@@ -49,7 +49,7 @@ interface Lifetimes {
 
 interface Entry {
   session: AdministratorSession;
-  /** Monotonic. */
+  /** Monotonic times in milliseconds. */
   createdMs: number;
   lastUsedMs: number;
 }
@@ -59,7 +59,7 @@ export class AdministratorSessions {
   readonly #clock: Clock;
   readonly #lifetimes: () => Lifetimes;
   readonly #onEnd: (session: AdministratorSession) => void;
-  /** By key, least recently used first. */
+  /** The sessions by key, least recently used first. */
   readonly #sessions = new Map<string, Entry>();
   readonly #sweeper: Timer;
 
@@ -87,7 +87,7 @@ export class AdministratorSessions {
     return id;
   }
 
-  /** Returns the valid session with this ID, and records that it is in use. */
+  /** Returns the valid session with this ID, and records that it is in use; undefined if there is none. */
   find(id: string): AdministratorSession | undefined {
     const entry = this.#sessions.get(sessionKey(id));
     if (!entry || this.#endIfOver(entry)) return undefined;
@@ -109,7 +109,7 @@ export class AdministratorSessions {
     if (this.#sessions.delete(session.key)) this.#onEnd(session);
   }
 
-  /** Ends the sessions of administrators who were removed or changed. @returns how many were ended */
+  /** Ends the sessions of administrators who were removed, or whose password or role was changed. @returns how many were ended */
   keepOnly(administrators: Administrators): number {
     const over = this.#find((administrator) => !administrators.knows(administrator));
     for (const session of over) this.end(session);

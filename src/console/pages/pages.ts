@@ -25,7 +25,7 @@ const assetPaths = {
   script: files.addScripts('page', pageScripts),
 };
 
-/** Renders the frame of the console's only page. */
+/** Renders the frame of the console's only page. Its script loads the content after the login. */
 function shell(context: { language: Language; theme: Theme }): string {
   const { language } = context;
   return html`${pageStart(context)}
@@ -63,7 +63,7 @@ ${languageChoice(context)}
 
 const shellHeaders = {
   'content-type': 'text/html; charset=utf-8',
-  // Nothing from other origins, no inline code, no frames, and no HTML from strings.
+  // The page may use nothing from other origins, no inline code, no frames, and no HTML from strings.
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -81,13 +81,13 @@ const shellHeaders = {
   vary: 'accept-language, cookie',
 };
 
-/** Answers `GET /` with the frame of the only page. Other paths get it with status 404. */
+/** Answers `GET /` with the frame of the only page, which contains no data. Other paths get the frame with status 404. */
 export function showShell(c: ConsoleContext, status = 200): Response {
   const body = shell({ language: readLanguage(c.env), theme: readTheme(c.env) });
   return new Response(body, { status, headers: { ...replyHeaders(c), ...shellHeaders } });
 }
 
-/** Answers `GET /assets/…`. */
+/** Answers `GET /assets/…` with a file that the page refers to. */
 export function sendAsset(c: ConsoleContext): Response {
   const asset = files.all.get(c.env.path.slice(1));
   if (!asset) throw new ServiceError('not-found', 'There is nothing here.');

@@ -27,7 +27,7 @@ export function checkpointsPath(folder: string): string {
   return join(folder, 'checkpoints.ndjson');
 }
 
-/** Returns the signed text: JSON with the members in this order, without spaces. */
+/** Returns the text that is signed. It is JSON with the members in this order, without spaces. */
 function canonical({ segment, position, hash, previous, time, key, removed_to, next_key }: UnsignedCheckpoint): string {
   return JSON.stringify({ segment, position, hash, previous, time, key, removed_to, next_key });
 }
@@ -39,7 +39,7 @@ export function signCheckpoint(unsigned: UnsignedCheckpoint, privateKey: KeyObje
   return { ...(JSON.parse(text) as UnsignedCheckpoint), signature };
 }
 
-/** One remembered key is enough, because most checkpoints of a chain have the same key. */
+/** The key that was used last. One remembered key is enough, because most checkpoints of a chain have the same key. */
 let lastKey: { name: string; key: KeyObject } | undefined;
 
 function readKey(name: string): KeyObject {
@@ -69,13 +69,13 @@ export function parseCheckpoint(line: string): Checkpoint | undefined {
   }
 }
 
-/** Returns the name of a public key in checkpoints. @param key the public key or its private key */
+/** Returns the name that checkpoints use for a public key. @param key the public key or its private key */
 export function keyName(key: KeyObject): string {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
-/** Parses a line that another party kept: a checkpoint, or the event about one. @returns undefined for any other line */
+/** Parses a line that another party kept: a checkpoint, or the event about a checkpoint. @returns undefined for any other line */
 export function parseWitness(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line) as { data?: unknown } | null;

@@ -5,16 +5,16 @@ import { type EventSelection, isSelected } from './search/event-selection.ts';
 /** A journal to search. Its service may be running. */
 export type SearchedJournal = Pick<EventLog, 'openReader' | 'since'>;
 
-/** Called for a line that is not an event. */
+/** Called with the position of a line that is not an event, and the reason. */
 export type OnBadLine = (place: string, reason: string) => void;
 
-/** Whether an event is in the journal. @param sinceMs earliest time of the event, Unix time in milliseconds */
+/** Whether an event is in the journal. @param sinceMs earliest possible time of the event, Unix time in milliseconds */
 export async function hasEvent(journal: SearchedJournal, uuid: string, sinceMs: number): Promise<boolean> {
   const found = await journalEvents(journal, { id: [], uuid: [uuid] }, () => {}, sinceMs).next();
   return !found.done;
 }
 
-/** Yields the selected events, oldest first. @param sinceMs time of the first event to read, Unix time in milliseconds */
+/** Yields the selected events of the journal, oldest first. @param sinceMs time of the first event to read, Unix time in milliseconds */
 export async function* journalEvents(
   journal: SearchedJournal,
   selection: EventSelection,

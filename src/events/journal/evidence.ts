@@ -24,33 +24,36 @@ import { listSegments, repairSegment, segmentPath } from './segments.ts';
 /** An event is covered by a checkpoint after at most this time (docs/spec/evidence.md#checkpoints). */
 const checkpointEveryMs = 60_000;
 
-/** Number of bytes that are hashed in one call. */
+/** Number of bytes that are collected before they are hashed, so that many small lines need only one call. */
 const hashedAtOnceBytes = 64 * 1024;
 
-/** Maximum number of bytes that wait in memory to be hashed. Further bytes are read from the file. */
+/** Maximum number of bytes that wait in memory to be hashed. If there are more, they are read back from the file. */
 const maxHeldBytes = 1024 * 1024;
 
-/** The `previous` of the first checkpoint after all checkpoints were removed. No checkpoint has this hash. */
+/** The `previous` of the checkpoint that starts the chain again after all its checkpoints were removed. No checkpoint has this hash. */
 const lostPrevious = '0'.repeat(64);
 
 export interface EvidenceOptions {
   folder: string;
-  /** Path of the private key, which is created if it is missing. A key in `….next` replaces it at the next checkpoint. */
+  /**
+   * Path of the private key, which is created if it is missing. If there is also a file `….next`, its key replaces the current key at the
+   * next checkpoint.
+   */
   keyPath: string;
   clock: Clock;
   log: Log;
-  /** Called with each checkpoint on disk, except the one that `close` writes. */
+  /** Called with each checkpoint after it is on disk, but not with the one that `close` writes. */
   onCheckpoint: (checkpoint: Checkpoint) => void;
 }
 
 /** A segment with lines that no checkpoint covers yet. */
 interface Part {
   segment: number;
-  /** Number of bytes that are hashed or covered by a checkpoint. */
+  /** Number of bytes of the segment that are hashed or covered by a checkpoint. */
   hashed: number;
   /** Current size of the segment. */
   end: number;
-  /** The bytes from `hashed` to `end`; undefined if they are only in the file. */
+  /** The bytes from `hashed` to `end`; undefined if they must be read from the file. */
   held: Buffer[] | undefined;
   heldBytes: number;
 }
@@ -63,9 +66,9 @@ export class JournalEvidence {
   #last: Checkpoint;
   /** Hash over `#last.hash` and the hashed bytes of the first part. */
   #hash: Hash;
-  /** Ordered by segment. Only the last one grows. */
+  /** The parts in the order of their segments. Only the last one grows. */
   #parts: Part[];
-  /** Whether there are events since the last checkpoint, apart from the event about it. */
+  /** Whether there are events since the last checkpoint, apart from the event about that checkpoint. */
   #isDue = false;
   #isWriting = false;
   #isClosing = false;
@@ -88,9 +91,10 @@ export class JournalEvidence {
   }
 
   /**
-   * Adds lines of the journal.
+   * Adds lines that were appended to the journal.
    *
-   * @param isOwn whether they are the event about a checkpoint, which needs no further checkpoint
+   * @param segment number of the segment
+   * @param isOwn whether the lines are the event about a checkpoint; this event needs no further checkpoint
    */
   add(segment: number, bytes: Buffer, isOwn: boolean): void {
     let part = this.#parts.at(-1);
@@ -108,7 +112,10 @@ export class JournalEvidence {
     else if (part.heldBytes > maxHeldBytes) part.held = undefined;
   }
 
-  /** Resolves when a checkpoint records the removal of the segments up to `segment`. @throws Error if that checkpoint cannot be written */
+  /**
+   * Resolves when a checkpoint states that retention removes the segments up to and including `segment`. @throws Error if that checkpoint
+   * cannot be written
+   */
   async removing(segment: number): Promise<void> {
     this.#removingTo = Math.max(this.#removingTo, segment);
     await this.#runs.run();
@@ -148,7 +155,7 @@ export class JournalEvidence {
   async #checkpoint(part: Part): Promise<void> {
     const { clock, keyPath, folder } = this.#options;
     const fd = openIfThere(segmentPath(folder, part.segment));
-    // Somebody removed the file. A verification will find this.
+    // Somebody removed the file, so no checkpoint can be written for it. A verification will find this.
     if (fd === undefined) return;
     try {
       await this.#hashPart(part, fd);
@@ -168,10 +175,10 @@ export class JournalEvidence {
       const removedTo = Math.max(this.#removingTo, this.#last.removed_to ?? 0);
       if (removedTo > 0) unsigned.removed_to = removedTo;
       if (nextKey) unsigned.next_key = keyName(nextKey);
-      // Synced first, so that no checkpoint covers lines that a power cut loses.
+      // The lines are synced first, so that no checkpoint covers lines that a power cut loses.
       await fdatasyncAsync(fd);
       await this.#keep(signCheckpoint(unsigned, this.#key));
-      // The checkpoint has announced the key, so it is used even if its file cannot be renamed yet.
+      // The checkpoint has announced the key, so later ones are signed with it even if its file cannot be renamed yet.
       if (nextKey) this.#key = nextKey;
       if (nextKey) takeNextKey(keyPath, nextKey);
     } finally {
@@ -244,7 +251,7 @@ function openChain(
   const last = parseCheckpoint(known.at(-1) ?? '');
   const next = readKey(nextKeyPath(keyPath));
   if (found && last) return { key: next && last.next_key === keyName(next) ? takeNextKey(keyPath, next) : found, last };
-  // The first checkpoint is written before the key, so a key without checkpoints shows that they were removed.
+  // The first checkpoint is written before the key. If there is a key but no checkpoint, somebody removed the checkpoints.
   const isFirst = !found && known.length <= 1;
   if (!isFirst)
     log.error('the journal has lost its checkpoints or their key; see "svc journal verify"', { checkpoints: path, key: keyPath });
@@ -290,7 +297,7 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
   if (isNew) syncFolder(dirname(path));
 }
 
-/** Returns the path of the next key, which `svc journal key rotate` writes. */
+/** Returns the path of the key that replaces the current one at the next checkpoint. `svc journal key rotate` writes it. */
 export function nextKeyPath(keyPath: string): string {
   return `${keyPath}.next`;
 }
@@ -301,7 +308,7 @@ function takeNextKey(keyPath: string, key: KeyObject): KeyObject {
   return key;
 }
 
-/** Writes a private key, readable only by the service's user. @throws Error `EEXIST` if the file exists */
+/** Writes a private key that only the service's user may read. @throws Error `EEXIST` if the file exists */
 export function writeKey(path: string, key: KeyObject): void {
   appendDurably(path, key.export({ type: 'pkcs8', format: 'pem' }).toString(), 'wx');
 }

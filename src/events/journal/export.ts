@@ -15,7 +15,7 @@ import { publicKeyFromName, readCheckpoints, type Verification } from './verify.
 export const exportFormats = ['ndjson', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** Describes an export. It is signed with the journal's key. */
+/** Describes an export: the selection, and the digest of the events. It is signed with the journal's key. */
 const statementSchema = z.strictObject({
   server: z.string(),
   since: z.string().nullable(),
@@ -35,7 +35,7 @@ type Statement = z.infer<typeof statementSchema>;
 
 export interface ExportOptions {
   folder: string;
-  /** Must be new or empty. */
+  /** The folder of the export, which must be new or empty. */
   out: string;
   server: string;
   key: KeyObject;
@@ -74,7 +74,7 @@ export async function exportJournal(options: ExportOptions): Promise<Pick<Statem
   const publicKey = publicKeyFromName(unsigned.key).export({ type: 'spki', format: 'pem' });
   writeFileSync(join(out, 'public-key.pem'), publicKey, { flag: 'wx', mode: 0o644 });
   const signature = sign(null, Buffer.from(JSON.stringify(unsigned)), key).toString('base64');
-  // Written last, because a folder without it does not count as an export.
+  // The statement is written last. Until then, the folder does not count as an export.
   writeFileSync(join(out, statementName), `${JSON.stringify({ ...unsigned, signature })}\n`, { flag: 'wx', mode: 0o600 });
   return counted;
 }
@@ -113,7 +113,7 @@ async function writeEvents({
   return { events, bytes, sha256: hash.digest('hex') };
 }
 
-/** Yields the events of an export. @throws ServiceError `bad-request` for an export as CSV */
+/** Yields the events of an export. @throws ServiceError `bad-request` for an export as CSV, which is only meant for spreadsheets */
 export async function* exportedEvents(folder: string): AsyncGenerator<ServiceEvent> {
   const path = eventsPath(folder, 'ndjson');
   if (!existsSync(path))
@@ -142,14 +142,14 @@ function csvRow(event: ServiceEvent): string {
   return `${cells.map(csvCell).join()}\r\n`;
 }
 
-/** Formats a cell (RFC 4180). An apostrophe keeps a spreadsheet from running text as a formula. */
+/** Formats a cell (RFC 4180). An apostrophe is put before text that begins like a formula, because a spreadsheet would run the formula. */
 function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /**
- * Checks the signature of an export with `publicKey`, and its events.
+ * Checks that the statement of an export is signed with `publicKey`, and that its events match the statement.
  *
  * @throws ServiceError `bad-request` if the statement is not readable
  */

@@ -27,7 +27,7 @@ const reportEveryMs = 1000;
 interface WaitingLine {
   event: ServiceEvent;
   marks: EventMarks;
-  /** False for events of the process or an unknown client. */
+  /** Whether the event belongs to an account, not to the process or to an unknown client. */
   hasAccount: boolean;
   /** The JSON of the event, with a newline. */
   text: string;
@@ -40,15 +40,18 @@ function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string):
 }
 
 export interface FileEventLogOptions extends SegmentChainOptions {
-  /** Whether to write summaries for fast searches. */
+  /** Whether to write summary files for fast searches. */
   hasSummaries?: boolean;
-  /** Options of the signed checkpoints. If undefined, none are written. */
+  /** Options of the signed checkpoints, which prove that the journal was not changed. If undefined, no checkpoints are written. */
   evidence?: Pick<EvidenceOptions, 'keyPath' | 'onCheckpoint'>;
 }
 
 const checkpointId = String(eventIds.journalCheckpoint);
 
-/** Stores the journal in NDJSON files. Each append is one synchronous write, so a killed process loses no appended event. */
+/**
+ * Stores the journal in NDJSON files. Each append is one synchronous write of a few microseconds, so a killed process loses no appended
+ * event. Grouped events are written together at the end of a turn of the event loop. Concurrent calls of `appendDurable` share a sync.
+ */
 export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;
   readonly #reserve: JournalReserve;
@@ -64,7 +67,7 @@ export class FileEventLog implements EventLog {
   #lostEvents = 0;
   #lostReportedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Opens the journal, repairs its end, and removes old files. */
+  /** Opens the journal, repairs its end, and removes files past their retention. */
   constructor(options: FileEventLogOptions) {
     this.#options = options;
     const { folder, clock, log } = options;
@@ -124,7 +127,7 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
-  /** No other node reads this journal. */
+  /** Resolves immediately, because no other node reads this journal. */
   async untilShared(): Promise<void> {}
 
   assertWritable(): void {
@@ -205,7 +208,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // On a full disk, half of the reserve is kept for changes in progress.
+  // On a full disk, half of the reserve is kept for changes that are in progress. Events about reading cannot use that half.
   #assertRoomForReads(): void {
     if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
   }
@@ -239,7 +242,7 @@ export class FileEventLog implements EventLog {
     this.#segments.writer.append(bytes);
   }
 
-  // The constructor of SegmentChain may call this before `#evidence` is set.
+  // The constructor of SegmentChain may call this before `#evidence` is set. The `await` lets the constructor of this class end first.
   async #removing(upTo: number): Promise<void> {
     await Promise.resolve();
     await this.#evidence?.removing(upTo);
@@ -256,7 +259,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // Wakes the readers once for all events of a request, after its work.
+  // Wakes the readers when the current request has done its work, and only once for all its events.
   #wakeSoon(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
@@ -275,7 +278,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** Turns any error into ServiceError `storage-full` or `internal`. */
+/** Runs an action on the journal. @throws ServiceError `storage-full` or `internal` for any error of the action */
 function journalled(action: () => void): void {
   try {
     action();
@@ -284,12 +287,12 @@ function journalled(action: () => void): void {
   }
 }
 
-/** Returns the folder of the journal. */
+/** Returns the folder of the journal inside the data folder. */
 export function journalFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal');
 }
 
-/** Returns the path of the key that signs checkpoints. */
+/** Returns the path of the private key that signs the checkpoints of the journal. */
 export function journalKeyPath(dataFolder: string): string {
   return join(dataFolder, 'journal.key');
 }

@@ -13,13 +13,13 @@ const noText = Buffer.alloc(0);
 export interface LineBlock {
   /** The file of the lines; undefined if there is no file at the position. */
   segment: Segment | undefined;
-  /** The lines, each with its newline; empty at the end of the journal. */
+  /** The lines, each with its newline; empty at the current end of the journal. */
   text: Buffer;
   position: LogPosition;
   next: LogPosition;
 }
 
-/** Splits complete lines and removes their newlines. @param offset offset of the text in its file */
+/** Splits complete lines and removes their newlines. @param offset offset of the text in its file, in bytes */
 export function splitLines(text: Buffer, offset: number): LineWithOffset[] {
   const lines: LineWithOffset[] = [];
   for (let start = 0; start < text.length; ) {
@@ -42,8 +42,8 @@ interface OpenSegment extends Segment {
 }
 
 /**
- * Reads lines of consecutive files, even while they are written. Memory is bounded by one block or the longest line. An incomplete line is
- * left for the next call.
+ * Reads the lines of consecutive files, even while another process writes them. It uses memory for one block or for the longest line. A
+ * line that has no newline yet is left for the next call.
  */
 export class LineReader {
   readonly #folder: string;
@@ -69,7 +69,7 @@ export class LineReader {
       const later = listSegments(this.#folder, this.#kind).find(({ number }) => number > position.segment);
       if (!later) return { segment: block?.segment, text: noText, position, next: position };
       if (block) {
-        // The writer may have added lines after the read above.
+        // The writer may have added its last lines after the read above, before it created the later segment.
         const last = await this.#read(position);
         if (last && last.text.length > 0) return last;
         this.#reportTorn(position);
@@ -89,7 +89,7 @@ export class LineReader {
     this.#open = undefined;
   }
 
-  /** @returns undefined when there is no such segment */
+  /** Reads lines at a position. @returns undefined when there is no such segment */
   async #read(position: LogPosition): Promise<LineBlock | undefined> {
     const segment = this.#openSegment(position.segment);
     if (!segment) return undefined;
@@ -120,7 +120,10 @@ export class LineReader {
     }
   }
 
-  /** Skips a line that is longer than svc writes. @returns the offset after it, or of its start if it has no newline yet */
+  /**
+   * Skips a line that is longer than any line that svc writes. @returns the offset after the line, or the offset of its start if it has no
+   * newline yet
+   */
   async #skipLine(segment: OpenSegment, start: number): Promise<number> {
     const chunk = Buffer.allocUnsafe(chunkBytes);
     for (let position = start; ; ) {

@@ -8,17 +8,17 @@ const chunkBytes = 64 * 1024;
 
 /** One line of a marks file. */
 type MarkLine =
-  /** The group for all events from `offset` up to the next such line. */
+  /** The group of the account, for all events from `offset` up to the next such line. */
   | { offset: number; group: string | null }
-  /** The handler for whose answer the request waits. */
+  /** The handler to which a request sends this event, and for whose answer the request waits. */
   | { uuid: string; taken_by: string };
 
-/** Returns the path of a marks file, for example `events-00000001.marks`. */
+/** Returns the path of the marks file of a journal file, for example `events-00000001.marks`. */
 export function marksPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.marks');
 }
 
-/** Writes the marks of events. A group is written only when it changes. */
+/** Writes the marks of events. A group is written only if it differs from the group of the previous event. */
 export class MarksWriter {
   readonly #path: string;
   #fd: number | undefined;
@@ -29,7 +29,7 @@ export class MarksWriter {
     this.#path = marksPath(segmentPath);
   }
 
-  /** @param offset offset of the event in its segment, in bytes */
+  /** Writes the marks of one event. @param offset offset of the event in its segment, in bytes */
   write(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
     const lines: MarkLine[] = [];
     const group = marks.group ?? null;
@@ -38,7 +38,7 @@ export class MarksWriter {
     if (lines.length === 0) return;
     const isFirst = this.#fd === undefined;
     this.#fd ??= openDurably(this.#path);
-    // The newline ends a torn line of an earlier process.
+    // The leading newline ends a torn line that an earlier process or a full disk may have left.
     const text = `${isFirst || this.#group === undefined ? '\n' : ''}${lines.map((line) => `${JSON.stringify(line)}\n`).join('')}`;
     this.#group = undefined;
     writeSync(this.#fd, text);
@@ -76,7 +76,7 @@ function openDurably(path: string): number {
 /** Reads the marks of one segment, even while they are written. */
 export class MarksReader {
   readonly #path: string;
-  /** Ascending by offset. */
+  /** The groups, sorted by ascending offset. */
   readonly #groups: { offset: number; group: string | null }[] = [];
   readonly #takenBy = new Map<string, string>();
   #readBytes = 0;
@@ -103,7 +103,7 @@ export class MarksReader {
     }
   }
 
-  /** Finds the group for an event at an offset. */
+  /** Finds the group of the account whose event is at an offset in the segment. */
   groupAt(offset: number): string | undefined {
     let low = 0;
     for (let high = this.#groups.length; low < high; ) {
@@ -118,14 +118,15 @@ export class MarksReader {
     return this.#takenBy.get(uuid);
   }
 
-  // A chunk may end inside a UTF-8 character, and Latin-1 keeps every byte.
+  // A chunk may end inside a UTF-8 character. Latin-1 keeps every byte, so that complete lines can be decoded as UTF-8 later.
   #parse(latin1: string): void {
     const lines = (this.#rest + latin1).split('\n');
     this.#rest = lines.pop() as string;
     for (const line of lines) {
       const mark = parseMark(Buffer.from(line, 'latin1').toString('utf8'));
       if (mark && 'offset' in mark) {
-        // The earlier mark at this offset belongs to an event that could not be written.
+        // The mark is written before its event. If writing the event fails after that, the mark stays in the file. The next event gets the
+        // same offset, so its mark replaces the old one.
         if (this.#groups.at(-1)?.offset === mark.offset) this.#groups.pop();
         this.#groups.push(mark);
       } else if (mark) this.#takenBy.set(mark.uuid, mark.taken_by);

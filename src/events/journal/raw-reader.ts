@@ -8,12 +8,12 @@ import { segmentPath } from './segments.ts';
 
 const blockBytes = 64 * 1024;
 
-/** Older lines are read from the files. */
+/** Maximum number of blocks that are kept. A reader that needs older lines reads the files. */
 const maxBlocks = 64;
 
 type WrittenBlock = Omit<RawBlock, 'isOwn' | 'events'>;
 
-/** Knows where the newest lines are and how many, so that a reader that only counts lines need not read the files. */
+/** Knows where the newest lines are and how many there are, so that a reader that only counts lines need not read the files. */
 export class RecentBlocks {
   #blocks: WrittenBlock[] = [];
   #isLastOpen = false;
@@ -41,7 +41,7 @@ export class RecentBlocks {
     return this.#begins;
   }
 
-  /** Adds lines. @param bytes total length of the lines */
+  /** Adds lines. @param position start of the lines @param bytes total length of the lines @param count number of lines */
   add(position: LogPosition, bytes: number, count: number): void {
     if (!this.#begins) return;
     const next = { segment: position.segment, offset: position.offset + bytes };
@@ -58,7 +58,7 @@ export class RecentBlocks {
   }
 
   /**
-   * Returns the first block at or after a position. It does not grow after this call.
+   * Returns the first block that begins at or after a position. After this call, the block does not grow any more.
    *
    * @returns undefined if the position is unknown or inside a block
    */
@@ -75,7 +75,7 @@ export class RecentBlocks {
 const newline = 0x0a;
 
 /**
- * Reads the lines of the journal's files. The newest lines are read only on request.
+ * Reads the lines of the journal's files. For the newest lines, it only determines their position and number.
  *
  * @param end returns the current end of the journal
  */
@@ -95,7 +95,7 @@ export function rawJournalReader(folder: string, recent: RecentBlocks, end: () =
   };
 }
 
-/** Reads lines up to the first one that `RecentBlocks` knows. */
+/** Reads lines from the files, up to the first line that `RecentBlocks` knows. @param known position of that line */
 async function readUpTo(reader: LineReader, from: LogPosition, known: LogPosition | undefined): Promise<WrittenBlock> {
   const { text, position, next } = await reader.next(from);
   const isBeyond = known?.segment === position.segment && known.offset > position.offset && known.offset < next.offset;
@@ -107,7 +107,7 @@ function rawBlock(folder: string, block: WrittenBlock, isOwn: boolean): RawBlock
   return { ...block, isOwn, events: () => readAgain(folder, block) };
 }
 
-/** Reads a block from its file. @throws ServiceError `unavailable` if it was removed or changed */
+/** Reads the lines of a block from its file. @throws ServiceError `unavailable` if they were removed or changed */
 async function readAgain(folder: string, { count, bytes, position }: WrittenBlock): Promise<RawEvent[]> {
   const text = Buffer.allocUnsafe(bytes);
   const fd = openIfThere(segmentPath(folder, position.segment));

@@ -9,10 +9,10 @@ import { MarksReader } from './marks.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { listSegments, type Segment } from './segments.ts';
 
-/** Two levels more than other JSON, because `data` may contain a remote reply. */
+/** Maximum nesting depth of an event. It is two levels more than for other JSON, because `data` may contain a remote reply. */
 export const deepestEvent = deepestJson + 2;
 
-/** Unix time in seconds, within the range of a JavaScript date (ECMA-262, "Time Values"). */
+/** Unix time in seconds with an optional fraction, within the range of a JavaScript date (ECMA-262, "Time Values"). */
 const unixTime = /^\d{1,12}(?:\.\d{1,12})?$/;
 
 /** Explains why a value is not an event object (docs/spec/events.md#event-object). @returns undefined if it is one */
@@ -30,7 +30,7 @@ export function eventProblem(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Reads events and their marks from files. */
+/** Reads events and their marks from the files of the journal. */
 export class JournalReader implements EventReader {
   readonly #onBadLine: (bad: BadLine) => void;
   readonly #lines: LineReader;
@@ -82,7 +82,7 @@ export class JournalReader implements EventReader {
   }
 }
 
-/** Parses a line. @returns the event, or the reason why the line is not an event */
+/** Parses a line as an event. @returns the event, or the reason why the line is not an event */
 export function parseEvent(line: Buffer | string): ServiceEvent | string {
   if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
   let value: unknown;
@@ -96,10 +96,10 @@ export function parseEvent(line: Buffer | string): ServiceEvent | string {
 
 const chunkBytes = 1024 * 1024;
 
-/** Number of bytes in which lines are counted. Further lines are estimated from their average length. */
+/** Number of bytes in which lines are counted exactly. The number of later lines is estimated from the average length of these lines. */
 const countedBytes = 64 * chunkBytes;
 
-/** Counts the events from a position to the end. */
+/** Counts the events from a position to the end of the journal in a folder. */
 export async function measureBacklog(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
   if (comparePositions(from, end) >= 0) return { events: 0, oldestMs: undefined };
   const reader = new JournalReader(folder, () => {});

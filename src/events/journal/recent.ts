@@ -1,21 +1,21 @@
 import type { EventBlock, LoggedEvent } from './event-log.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 
-/** Older events are read from the files. */
+/** Limits of the events kept in memory. A reader that needs older events reads the files. */
 const maxBytes = 1024 * 1024;
 const maxEvents = 1024;
 
-/** A small block, so that one reader does not block the event loop for long. */
+/** Maximum number of events in one block, so that one reader does not block the event loop for long. */
 const blockEvents = 256;
 
-/** Keeps the newest events in memory, so that most handlers need not read the files. */
+/** Keeps the newest events in memory, so that handlers without a backlog need not read and parse the files. */
 export class RecentEvents {
   #events: LoggedEvent[] = [];
   #head = 0;
   #bytes = 0;
   readonly #readers = new Set<symbol>();
 
-  /** Keeps events while there is a reader. @returns a function that removes the reader */
+  /** Adds a reader. Events are kept while there is at least one reader. @returns a function that removes the reader */
   keep(): () => void {
     const reader = Symbol();
     this.#readers.add(reader);
@@ -44,7 +44,7 @@ export class RecentEvents {
     }
   }
 
-  /** Returns events from a position; undefined if they are not in memory. */
+  /** Returns the events from a position on; undefined if they are not in memory. */
   from(position: LogPosition): EventBlock | undefined {
     const first = this.#events[this.#head];
     if (!first || comparePositions(first.position, position) > 0) return undefined;

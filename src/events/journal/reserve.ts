@@ -4,15 +4,15 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { isDiskFull } from './segment-writer.ts';
 
-/** Disk space for events of changes in progress when the disk becomes full. */
+/** Size of the reserved disk space in bytes. It is for the events of changes that are in progress when the disk becomes full. */
 const reserveBytes = 1024 * 1024;
 
-/** Minimum time between two attempts to reserve the space. */
+/** Minimum time between two attempts to reserve the space, in milliseconds. */
 const retryEveryMs = 1000;
 
 /**
- * Reserves disk space for the journal. On a full disk, the space is released for changes in progress, and new changes are refused until it
- * is reserved again.
+ * Reserves disk space for the journal. When the disk is full, the space is released, so that changes in progress can still be recorded. New
+ * changes are refused until the space is reserved again.
  */
 export class JournalReserve {
   readonly #path: string;
@@ -29,7 +29,7 @@ export class JournalReserve {
     this.isHeld();
   }
 
-  /** Whether the space is reserved. Tries to reserve it at most once per second. */
+  /** Returns whether the space is reserved. If it is not, tries to reserve it, at most once per second. */
   isHeld(): boolean {
     if (this.#isHeld || this.#clock.monotonicMs() - this.#triedAtMs < retryEveryMs) return this.#isHeld;
     this.#triedAtMs = this.#clock.monotonicMs();
@@ -37,12 +37,12 @@ export class JournalReserve {
     return this.#isHeld;
   }
 
-  /** Whether events about reading may be written. They may use half of the released space. */
+  /** Whether events about reading may be written. They may use half of the released space, and events about changes may use all of it. */
   get hasRoomForReads(): boolean {
     return this.#isHeld || this.#usedBytes < reserveBytes / 2;
   }
 
-  /** Counts bytes that are written after the space was released. */
+  /** Counts the bytes that the journal writes after the space was released. */
   countUse(bytes: number): void {
     if (!this.#isHeld) this.#usedBytes += bytes;
   }
@@ -71,7 +71,7 @@ export class JournalReserve {
     }
   }
 
-  // Text, because a file system may store zeros without using space.
+  // The file contains text, because a file system may store zeros without using space.
   #fill(): void {
     const fd = openSync(this.#path, 'w', 0o600);
     try {

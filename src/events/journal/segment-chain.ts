@@ -7,39 +7,39 @@ import { summaryPath } from './search/summary.ts';
 import { SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
 import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from './segments.ts';
 
-/** Pause before another attempt to create a file, in milliseconds. */
+/** Pause in milliseconds before another attempt to create a file. */
 const retryEveryMs = 1000;
 
-/** Pause between removals of old files, in milliseconds. */
+/** Interval at which files past their retention are removed. */
 const retentionEveryMs = 3_600_000;
 
-/** Default limit for undelivered events past their retention, in bytes. */
+/** Default limit for undelivered events that are kept past their retention, in bytes. */
 const defaultNeededLimitBytes = 10 * 2 ** 30;
 
 export interface SegmentChainOptions extends SegmentWriterOptions {
   folder: string;
   kind?: SegmentKind;
-  /** The file to continue; by default the last one. */
+  /** The file to continue. By default, it is the last one. */
   segment?: Segment;
   maximumFileSizeBytes: number;
-  /** By default, none are removed. */
+  /** Segments whose newest line is older than this number of days are removed. By default, none are removed. */
   retentionDays?: number;
-  /** Further kinds with the same retention. */
+  /** Further kinds of files to which the retention applies. */
   alsoRemoves?: readonly SegmentKind[];
-  /** Returns the oldest position that a handler still needs. Files from there on are kept, up to `neededLimitBytes`. */
+  /** Returns the oldest position that a handler still has to read. Retention keeps the files from there on, up to `neededLimitBytes`. */
   neededFrom?: () => LogPosition | undefined;
-  /** Limit for `neededFrom`; by default 10 GiB. */
+  /** Maximum total size of the files that are kept because of `neededFrom`. By default, it is 10 GiB. */
   neededLimitBytes?: number;
-  /** Called before files are removed, with their highest segment number. */
+  /** Called before retention removes files, with the highest segment number of these files. */
   beforeRemoval?: (upTo: number) => Promise<void>;
 }
 
 interface RemovedSegment extends Segment {
-  /** Whether a handler still needs it. */
+  /** Whether a handler still has to read the segment. */
   isNeeded: boolean;
 }
 
-/** Writes lines to a series of numbered files, and removes old ones. */
+/** Writes lines to a series of numbered files. It writes to the last file, closes full files, and removes files past their retention. */
 export class SegmentChain {
   readonly #options: SegmentChainOptions;
   readonly #kind: SegmentKind;
@@ -48,14 +48,14 @@ export class SegmentChain {
   #writer: SegmentWriter;
   #triedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Opens the last file, repairs its end, and removes old files. */
+  /** Opens the last file, repairs its end, and removes files past their retention. */
   constructor(options: SegmentChainOptions) {
     const { folder, clock, log, kind = 'events' } = options;
     this.#options = options;
     this.#kind = kind;
     makeFolders(folder, { mode: 0o700 });
     const segments = options.segment ? [] : listSegments(folder, kind);
-    // A segment begins while the previous one is being synced, so a power cut may tear both.
+    // A power cut may tear the last lines of two segments, because a segment begins while the previous one is still being synced.
     for (const { path } of segments.slice(-2)) repairSegment(path, log);
     const last = options.segment ?? segments.at(-1);
     this.#writer = new SegmentWriter(last ?? { number: 1, path: segmentPath(folder, 1, kind) }, options);
@@ -78,8 +78,8 @@ export class SegmentChain {
   }
 
   /**
-   * Starts a new file if the current one failed or would become too large. If only its size is the reason and no new file can be created,
-   * the current one stays in use.
+   * Starts a new file if the current one failed or would become too large. If only its size is the reason, and no new file can be created,
+   * the current file stays in use, because an oversized file is better than a lost line.
    *
    * @param lineBytes size of the next write
    * @throws the errors of `assertWritable`
@@ -104,7 +104,7 @@ export class SegmentChain {
     await this.#writer.close();
   }
 
-  // At most once per second, so that a failing disk is not filled with files.
+  // Starts a new file at most once per second. Otherwise a disk that fails every sync would fill up with files.
   #replaceFailed(): void {
     if (!this.#mayTry()) throw this.#writer.failure;
     this.#triedAtMs = this.#options.clock.monotonicMs();
@@ -132,7 +132,7 @@ export class SegmentChain {
     this.#removeOld();
   }
 
-  // The next segment is already in use while this one is synced.
+  // Closes a segment in the background. The next segment is already in use while the last lines of this one are synced.
   #end(writer: SegmentWriter): void {
     const ending = writer
       .close()
@@ -172,8 +172,9 @@ export class SegmentChain {
   }
 
   /**
-   * Returns the segments past their retention, newest first. Those that a handler needs are kept up to a limit, so that a receiver that
-   * stays down cannot fill the disk. Beyond it, the oldest are removed.
+   * Returns the segments to remove, newest first: the segments past their retention, except those that a handler still has to read.
+   * Segments that a handler still has to read are kept only up to a limit, so that a receiver that stays down cannot fill the disk. Beyond
+   * the limit, the oldest of them are removed.
    */
   #segmentsToRemove(kind: SegmentKind, oldestMs: number, current: number, neededFrom: LogPosition | undefined): RemovedSegment[] {
     const { folder, neededLimitBytes = defaultNeededLimitBytes } = this.#options;

@@ -8,15 +8,15 @@ import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';
 
-/** Events about reading are synced within this time, in milliseconds (docs/spec/events.md#durability). */
+/** Events about reading are synced to disk within this time, in milliseconds (docs/spec/events.md#durability). */
 const syncWithinMs = 100;
 
 export interface SegmentWriterOptions {
   clock: Clock;
   log: Log;
-  /** Tests replace it to count syncs or make them fail. */
+  /** Syncs a descriptor. Tests replace it to count syncs or to make them fail. */
   sync?: (fd: number) => Promise<void>;
-  /** Tests replace it to simulate a full disk. */
+  /** Appends to the file of a descriptor. Tests replace it to simulate a full disk. */
   write?: (fd: number, bytes: Buffer) => number;
 }
 
@@ -33,7 +33,7 @@ export class SegmentWriter {
   #syncTimer: Timer | undefined;
   #isClosed = false;
 
-  /** Opens or creates a segment. */
+  /** Opens a segment, and creates it if it does not exist. */
   constructor(segment: Segment, options: SegmentWriterOptions) {
     this.segment = segment;
     this.#options = options;
@@ -52,21 +52,21 @@ export class SegmentWriter {
   }
 
   /**
-   * The error after which nothing more may be written. Linux reports a failed sync only once and drops the pages, so a later sync would
-   * succeed although data is lost.
+   * The error after which nothing more may be written to this segment. Linux reports a failed sync only once, and drops the pages that it
+   * could not write. A later sync of the file would therefore succeed although data is lost.
    */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Writes the marks before the event itself. @param offset offset of the event, in bytes */
+  /** Writes the marks of an event before the event itself. @param offset offset in bytes at which the event will begin */
   mark(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
     this.#marks.write(offset, uuid, marks, hasAccount);
   }
 
-  /** Writes complete lines. If that fails, removes the written part. */
+  /** Writes complete lines. If the write fails, removes the part that was written, so that the file contains only complete lines. */
   append(line: Buffer): void {
-    // After `close`, the descriptor may be another file's.
+    // After `close`, the descriptor's number may refer to another file.
     if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
     const { write = writeSync } = this.#options;
     let written = 0;
@@ -81,7 +81,7 @@ export class SegmentWriter {
     this.#isUnsynced = true;
   }
 
-  /** Resolves when all lines so far are on disk. Calls during a sync share the next one. */
+  /** Resolves when all lines so far are on disk. Calls that arrive during a sync share the next one. */
   synced(): Promise<void> {
     return this.#syncs.run();
   }
@@ -90,12 +90,12 @@ export class SegmentWriter {
   syncSoon(): void {
     this.#syncTimer ??= this.#options.clock.after(syncWithinMs, () => {
       this.#syncTimer = undefined;
-      // The error is logged and kept as `failure`.
+      // No caller waits for this sync. Its error is logged and kept as `failure`.
       if (this.#isUnsynced && !this.#isClosed) this.#syncs.run().catch(() => {});
     });
   }
 
-  /** Syncs all lines before it returns. @throws the error of fdatasync(2) */
+  /** Syncs all lines so far to disk before it returns. @throws the error of fdatasync(2) */
   syncNow(): void {
     if (!this.#isClosed && this.#failure === undefined) fdatasyncSync(this.#fd);
   }
@@ -119,10 +119,10 @@ export class SegmentWriter {
     try {
       if (this.#marks.isUnsynced) await this.#marks.sync();
       await sync(this.#fd);
-      // The lines of a deleted file would be lost when this process ends.
+      // If the file was deleted, its lines would be lost when this process ends.
       if (fstatSync(this.#fd).nlink === 0) throw new ServiceError('internal', `${this.segment.path} was removed.`);
     } catch (error) {
-      // If a write failed during the sync, it was already logged.
+      // A write may have failed during the sync. The failure of that write was already logged.
       if (this.#failure === undefined) log.error('the journal could not be synced', { path: this.segment.path, reason: error });
       this.#failure ??= error;
       endProcessUnlessExpected(error);
@@ -145,21 +145,21 @@ export function isDiskFull(error: unknown): boolean {
   return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
 }
 
-/** Creates the error for a full disk (docs/spec/events.md#durability). */
+/** Creates the error for a full disk. A change that cannot be recorded is refused (docs/spec/events.md#durability). */
 export function journalFull(cause?: unknown): ServiceError {
   return new ServiceError('storage-full', 'The disk of the event journal is full; changes are refused because they cannot be recorded.', {
     cause,
   });
 }
 
-/** Creates the error `storage-full` or `internal` for a failed write or sync. */
+/** Creates the error for a failed write or sync of the journal: `storage-full` or `internal`. */
 export function journalFault(cause: unknown): ServiceError {
   return isDiskFull(cause) ? journalFull(cause) : new ServiceError('internal', 'The event journal could not be written.', { cause });
 }
 
 /**
- * Runs a step of the journal writer and rethrows its errors. After any error but a system error, the state of the journal is unknown, so it
- * also ends the process.
+ * Runs a step of the journal writer and rethrows its errors. The caller handles system errors, such as a full or broken disk. After any
+ * other error, the state of the journal is unknown. Therefore, such an error also ends the process.
  */
 export function orEndProcess<T>(action: () => T): T {
   try {
@@ -170,7 +170,10 @@ export function orEndProcess<T>(action: () => T): T {
   }
 }
 
-/** Ends the process unless the error is a system error. It throws in a microtask, where no request can catch the error. */
+/**
+ * Ends the process unless the error is a system error (see `orEndProcess`). It throws the error in a microtask, where no request can catch
+ * it.
+ */
 export function endProcessUnlessExpected(error: unknown): void {
   const cause = isServiceError(error) ? (error.cause ?? error) : error;
   if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;

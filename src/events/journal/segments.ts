@@ -11,7 +11,7 @@ const newline = 0x0a;
 /** Number of bytes at the end of a file that a repair reads first. */
 const firstReadBytes = 64 * 1024;
 
-/** Events, deliveries by handlers, or deliveries by `svc webhook-replay`. */
+/** The kind of lines in a series of files: events, deliveries by handlers, or deliveries by `svc webhook-replay`. */
 export type SegmentKind = 'events' | 'deliveries' | 'replays';
 
 export interface Segment {
@@ -36,7 +36,7 @@ export function listSegments(folder: string, kind: SegmentKind = 'events'): Segm
 }
 
 /**
- * Finds a position from which a reader meets every event since a time, and perhaps older ones.
+ * Finds a position from which a reader meets every event at or after a time, and perhaps older ones.
  *
  * @param sinceMs Unix time in milliseconds
  * @returns undefined to begin at the oldest event
@@ -57,7 +57,10 @@ function listNames(folder: string): string[] {
   }
 }
 
-/** Repairs the end of a segment after a crash. A torn line can be cut off: no client was told that its event was recorded. */
+/**
+ * Repairs the end of a segment after a crash. A complete line without a newline gets one. A torn line is cut off. That is safe, because no
+ * client was told that the event of this line was recorded.
+ */
 export function repairSegment(path: string, log: Log): void {
   const sizeBytes = statSync(path).size;
   if (sizeBytes === 0) return;
@@ -81,7 +84,7 @@ export function repairSegment(path: string, log: Log): void {
   }
 }
 
-/** The result contains at least the last line, and the newline before it if there is one. */
+/** Reads the end of a file. The result contains at least the last line, and the newline before it if there is one. */
 function readLastLine(fd: number, sizeBytes: number): Buffer {
   for (let wantedBytes = firstReadBytes; ; wantedBytes *= 16) {
     const tail = Buffer.alloc(Math.min(sizeBytes, wantedBytes, longestLineBytes));

@@ -8,7 +8,7 @@ import { listSegments, segmentPath } from './segments.ts';
 
 const chunkBytes = 1024 * 1024;
 
-/** Maximum size of an event about a checkpoint. */
+/** Maximum size in bytes of an event about a checkpoint. */
 const maxTailBytes = 64 * 1024;
 
 const journalFault = z
@@ -45,11 +45,11 @@ export type Verification = z.infer<typeof verification>;
 
 export interface VerifyOptions {
   folder: string;
-  /** A key that must be one of the signing keys. Without it, any keys are accepted. */
+  /** A key that must be one of the signing keys. Without it, any chain of keys is accepted. */
   publicKey?: KeyObject | undefined;
   /** Checkpoints that another party kept. */
   witness?: readonly Checkpoint[];
-  /** Checkpoints before this Unix time in milliseconds are not checked. */
+  /** Checkpoints before this time (Unix time in milliseconds) are not checked. */
   sinceMs?: number | undefined;
 }
 
@@ -72,7 +72,7 @@ export function verifyJournal(options: VerifyOptions): Promise<Verification> {
   });
 }
 
-/** Checks the checkpoints in a folder without segments, such as an export. */
+/** Checks the checkpoints in a folder that has no segments, such as an export. */
 export function verifyCheckpoints(options: VerifyOptions): Promise<Verification> {
   return verified(async (result) => checkChain(readCheckpoints(options.folder), options, result));
 }
@@ -89,7 +89,7 @@ async function verified(check: (result: Verification) => Promise<void>): Promise
   return result;
 }
 
-/** Reads the checkpoints. Ignores an incomplete last line. @throws Mismatch for any other bad line */
+/** Reads the checkpoints. Ignores an incomplete last line that a killed process left. @throws Mismatch for any other bad line */
 export function readCheckpoints(folder: string): Checkpoint[] {
   const path = checkpointsPath(folder);
   if (!existsSync(path)) return [];
@@ -180,7 +180,8 @@ async function checkSegment(
 ): Promise<void> {
   const segment = (checkpoints[0] as Checkpoint).segment;
   const end = (checkpoints.at(-1) as Checkpoint).position;
-  // Checkpoints cover all bytes of the earlier segments, so their size shows whether bytes were removed or added.
+  // Checkpoints cover all bytes of the segments before the last one, so the size of such a segment shows whether bytes were removed or
+  // added.
   const shift = isLast ? Math.min(size - end, 0) : size - end;
   const fd = openIfThere(segmentPath(folder, segment));
   if (fd === undefined) throw new Mismatch(segment, 0, 'the segment is missing');
@@ -211,7 +212,10 @@ function describeMismatch(fd: number, from: number, to: number, time: string, sh
   return `bytes were changed ${range}`;
 }
 
-/** Hashes a range of a file. If the file is too short, the digest cannot match the expected one. */
+/**
+ * Hashes a range of a file. @returns the digest as hex. If the file is too short, this is the digest of the bytes that exist, which cannot
+ * match the expected digest
+ */
 async function hashRange(fd: number, hash: Hash, from: number, to: number, chunk: Buffer): Promise<string> {
   for (let position = from; position < to; ) {
     const { bytesRead } = await readAsync(fd, chunk, 0, Math.min(chunk.length, to - position), position);
@@ -222,7 +226,7 @@ async function hashRange(fd: number, hash: Hash, from: number, to: number, chunk
   return hash.digest('hex');
 }
 
-/** Looks for events that no checkpoint covers. @throws Mismatch */
+/** Looks for events before the first checkpoint and after the last one, which no checkpoint covers. @throws Mismatch */
 function checkEnds(checkpoints: readonly Checkpoint[], folder: string, result: Verification): void {
   const [first] = checkpoints;
   const last = checkpoints.at(-1);
@@ -261,7 +265,7 @@ function isOwnEvent(folder: string, segment: number, position: number, size: num
   }
 }
 
-/** Returns the public key of a checkpoint. */
+/** Returns the public key that a checkpoint names. */
 export function publicKeyFromName(name: string): KeyObject {
   return createPublicKey({ key: Buffer.from(name, 'base64'), format: 'der', type: 'spki' });
 }

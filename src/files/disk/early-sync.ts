@@ -4,7 +4,10 @@ import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 /** A large file is synced each time this number of bytes has been written. */
 const syncEveryBytes = 32 * 1024 * 1024;
 
-/** Content that may arrive in several requests is synced this often, because only synced content survives a crash. */
+/**
+ * Content that may arrive in several requests is synced after this number of bytes, or this number of milliseconds, because only synced
+ * content survives a crash.
+ */
 const keepEveryBytes = 4 * 1024 * 1024;
 const keepEveryMs = 1000;
 
@@ -19,7 +22,7 @@ export class EarlySync {
   #syncing: Promise<void> | undefined;
   #restsUntilMs = 0;
   #timer: Timer | undefined;
-  /** The first error: Linux reports a failed sync only once. */
+  /** The first error. It is kept, because Linux reports a failed sync only once. */
   failure: unknown;
 
   /** @param onSynced for content that may arrive in several requests; called after each sync with the number of bytes on disk */
@@ -66,7 +69,8 @@ export class EarlySync {
       })
       .finally(() => {
         this.#syncing = undefined;
-        // While the file system syncs, writes wait. A pause as long as the sync lets even a slow disk take writes.
+        // Writes wait while the file system syncs, and with `onSynced` it syncs often. So each sync is followed by a pause of the same
+        // length, in which even a slow disk can take writes.
         const endedMs = this.#clock.monotonicMs();
         if (this.#onSynced) this.#restsUntilMs = 2 * endedMs - beganMs;
         this.#consider();

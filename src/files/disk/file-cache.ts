@@ -12,7 +12,9 @@ import { asServiceError } from './system-errors.ts';
 export interface KeptFile {
   readonly content: Buffer;
   readonly entry: Entry;
-  /** The event data that describe the path, for later downloads of the same path. */
+  /**
+   * The event data that describe the path of the file (`members`). Later downloads of the same path through the same mounts reuse them.
+   */
   told?: { readonly mounts: object; readonly path: string; readonly members: SharedMembers };
 }
 
@@ -25,13 +27,15 @@ const entryOverheadBytes = 3072;
 const pathFactor = 12;
 
 /**
- * A file that changed less than this time ago may change again with the same change time, because clocks have coarse ticks ("racy git").
+ * If a file changed less than this time ago, it may change again without getting a new change time, because clocks and file systems have
+ * coarse ticks. Version control systems wait for the same reason ("racy git").
  */
 const restMs = 2000;
 
 /**
- * File systems (statfs(2)) whose attributes show every change at once: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Network file systems
- * cache attributes, and tmpfs shows only the first change through mmap(2).
+ * File systems (statfs(2)) whose attributes show every change immediately: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Others are not
+ * trusted: network file systems cache attributes, FUSE and overlays get them from elsewhere, and tmpfs shows only the first change through
+ * mmap(2).
  */
 const trustedTypes: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0xf2f52010, 0xca451a4e]);
 
@@ -74,7 +78,8 @@ export class FileCache {
   }
 
   /**
-   * Gets a file in its current state. A file that the cache cannot take in is opened and verified, and the caller must close it.
+   * Gets a file in its current state. If the cache has the file or can take it in, the content comes from memory. Any other file is opened
+   * and verified, and the caller must close it.
    *
    * @param path absolute path
    * @throws ServiceError `not-found`, `forbidden`, or `is-folder`
@@ -110,7 +115,7 @@ export class FileCache {
     if (realPath !== path || stats.size > largestKeptBytes || takesBytes > this.#limitBytes) return undefined;
     const hasRested = this.#clock.nowMs() - stats.ctimeMs > restMs;
     if (!hasRested || !Number.isSafeInteger(stats.ino) || !hasTrustedTimes(opened)) return undefined;
-    // Not from Node's shared pool, which the cached buffer would keep in memory.
+    // Not a buffer from Node's shared pool: each cached buffer would keep its whole pool in memory.
     const content = Buffer.allocUnsafeSlow(stats.size);
     if (readFully(fd, content) < stats.size) return undefined;
     this.#makeRoom(takesBytes);
@@ -122,14 +127,15 @@ export class FileCache {
     return kept;
   }
 
-  // The folder is checked first. If a symbolic link replaces it after that, lstat(2) still shows whether the file is the same.
+  // The folder is checked before the file. If a symbolic link replaces the folder after that, lstat(2) still shows whether the file is the
+  // same.
   #isSame(roots: RealRoots, { path, folderPath, entry, dev, changedMs }: CachedFile): boolean {
     try {
       if (!this.#isInPlace(roots, folderPath)) return false;
       const { ctimeMs, mtimeMs, size, ino, dev: nowDev } = lstatSync(path);
       return ctimeMs === changedMs && mtimeMs === entry.modifiedMs && size === entry.sizeBytes && ino === entry.inode && nowDev === dev;
     } catch {
-      // The caller opens the file next, and reports the error.
+      // The caller opens the file next. That call reports the error.
       return false;
     }
   }
@@ -144,7 +150,8 @@ export class FileCache {
     return true;
   }
 
-  // The "second chance" algorithm: a file that was used since the last time moves to the end instead of being removed.
+  // Removes files from the beginning of the map. A file that was used moves to the end instead, and stays the next time only if it was used
+  // again (the "second chance" algorithm).
   #makeRoom(wantedBytes: number): void {
     for (const kept of this.#kept.values()) {
       if (this.#takenBytes + wantedBytes <= this.#limitBytes) return;
@@ -163,6 +170,6 @@ export class FileCache {
 }
 
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
-  // Systems other than Linux have other numbers, so none of their file systems is trusted.
+  // Systems other than Linux do not use these numbers, so no file system is trusted there.
   return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
 }

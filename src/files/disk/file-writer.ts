@@ -38,12 +38,13 @@ import { keepOwnerAndMode, unrecorded } from './random-writer.ts';
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Files up to this size are written synchronously, which costs far less than the thread pool. */
+/** Files up to this size are written synchronously, because a write into the page cache costs far less than the thread pool. */
 const atOnceBytes = 128 * 1024;
 
 /**
- * Writes a file so that its name always has either the old or the complete new content. Writes and syncs a hidden file beside the target,
- * renames it, and syncs the folder. The caller ends the writer with `finish`, `discard`, `suspend` or `leave`.
+ * Writes a file so that its name always has either the old or the complete new content. The content is written into a hidden file beside
+ * the target. This hidden file is synced and renamed; then the folder is synced. The caller ends the writer with `finish`, `discard`,
+ * `suspend` or `leave`.
  */
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
@@ -75,7 +76,7 @@ export class FileWriter implements RandomWriter {
     this.#pathMutex = pathMutex;
     this.#retention = retention;
     this.#onSynced = kept?.onSynced;
-    // The hidden file of an upload without content may not exist yet.
+    // The hidden file of an upload without content may not exist yet, so the file is created if necessary.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     let fd: number | undefined;
@@ -99,7 +100,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  // Bytes beyond the size were never confirmed. A shorter file has lost confirmed bytes.
+  // Bytes beyond the size were never confirmed, so they are cut off. A shorter file has lost confirmed bytes, which is an error.
   #cutTo(sizeBytes: number): void {
     const stats = fstatSync(this.fd);
     if (!stats.isFile() || stats.size < sizeBytes) throw new ServiceError('not-found', 'The content of the upload is gone.');
@@ -111,7 +112,7 @@ export class FileWriter implements RandomWriter {
     return `${this.#target.parent.realPath}/${this.#temporaryName}`;
   }
 
-  /** Whether the folder was removed, so that the file cannot be finished. */
+  /** Whether the folder was removed. If so, the file cannot be finished. */
   get isFolderGone(): boolean {
     return this.#isOpen && this.#target.parent.isGone;
   }
@@ -120,7 +121,7 @@ export class FileWriter implements RandomWriter {
     await this.writeAt(chunks, this.sizeBytes);
   }
 
-  /** Fills the new file with a copy-on-write clone of an opened file, if the file system can. @returns whether it was cloned */
+  /** Fills the new file with a copy-on-write clone of an opened file, if the file system supports that. @returns whether it was cloned */
   async clone(
     source: { fd: number; stats: Stats },
     temporaries: Pick<FilesEnvironment['temporaries'], 'take' | 'giveBack'>,
@@ -143,7 +144,7 @@ export class FileWriter implements RandomWriter {
     return true;
   }
 
-  /** Writes chunks at a position with one gathered write. Repeats it for what the kernel did not write. */
+  /** Writes chunks at a position with one gathered write. If the kernel wrote less, writes the rest in the same way. */
   async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
     let rest = [...chunks];
     let at = position;
@@ -167,7 +168,7 @@ export class FileWriter implements RandomWriter {
     this.#onSynced?.(syncedBytes);
   }
 
-  // After a power cut, synced content is lost unless the name of its file is on disk, too.
+  // Synced content is lost in a power cut unless the name of its file is on disk, too.
   async #syncName(): Promise<void> {
     if (this.#isNameSynced) return;
     await syncOpenedFolder(this.#target.parent.fd);
@@ -184,7 +185,7 @@ export class FileWriter implements RandomWriter {
   }
 
   async sync(): Promise<void> {
-    // A running sync covers only a part of the content.
+    // A running sync covers only a part of the content. The sync of the rest need not wait for the running one.
     const rest = fdatasyncAsync(this.fd).catch((error) => {
       this.#early.failure ??= error;
     });
@@ -215,7 +216,7 @@ export class FileWriter implements RandomWriter {
    *
    * @param durability receives the fault if the disk failed after the rename
    * @returns the new file's entry, and whether it replaced a file
-   * @throws ServiceError, and the errors of `options.gate`. After `held`, the writer has ended, and the content has a new hidden name
+   * @throws ServiceError, and the errors of `options.gate`. After the error `held`, the writer has ended; the content has a new hidden name
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;
@@ -291,7 +292,7 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
-    // `before` may be outdated here: the quota and the trash may have taken time.
+    // `before` may be outdated when `put` runs, because the quota and the trash may take time first.
     let mayHaveChanged = reservation !== unlimited;
     const put = (kept: KeptReplaced | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
@@ -373,7 +374,7 @@ export class FileWriter implements RandomWriter {
     await this.#close();
   }
 
-  /** If the removal fails, the file stays recorded, so that the next start of the service removes it. */
+  /** Removes the temporary file. If that fails, the file stays recorded, so that the next start of the service removes it. */
   #removeTemporary(): void {
     try {
       unlinkSync(this.#target.parent.member(this.#temporaryName));

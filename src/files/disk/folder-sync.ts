@@ -6,8 +6,8 @@ import { fsyncAsync } from '../../lib/disk/descriptors.ts';
 const syncs = new Map<string, SharedRuns<number>>();
 
 /**
- * Resolves when all current names in the folder are on disk. Calls during a sync of the same folder share the next sync, so that many small
- * uploads need few syncs.
+ * Resolves when all current names in the folder are on disk. Calls during a sync of the same folder share the next sync. So a few syncs
+ * are enough for many small uploads into one folder.
  *
  * @param fd descriptor of the folder, which must stay open until the promise settles
  * @throws the error of fsync(2); all calls that share the sync get it
@@ -25,8 +25,8 @@ export async function syncOpenedFolder(fd: number): Promise<void> {
 }
 
 /**
- * Renames a member of a folder synchronously. The rename is on disk when the promise resolves. If the sync fails, the member gets its old
- * name back.
+ * Renames a member of a folder synchronously. The rename is on disk when the promise resolves. If the folder cannot be synced, the member
+ * gets its old name back.
  *
  * @throws the errors of rename(2) and fsync(2)
  */
@@ -40,11 +40,11 @@ export async function renameMember(folder: { fd: number; member(name: string): s
   }
 }
 
-/** Records the first disk fault after a change took effect. */
+/** Records the first disk fault after a change took effect. The change remains, but its event and its reply report the fault. */
 export class Durability {
   #fault: unknown;
 
-  /** The first fault, after which the change may not survive a power cut; undefined if there was none. */
+  /** The first fault; undefined if there was none. After a fault, the change may not survive a power cut. */
   get fault(): unknown {
     return this.#fault;
   }

@@ -1,7 +1,7 @@
 import { close, closeSync, constants, lstatSync, openSync, type Stats, statfsSync } from 'node:fs';
 import { descriptorsNameFiles, openToLook } from './real-roots.ts';
 
-/** Files of at least this size are freed in the thread pool: the kernel needs a fifth of a second for a GiB. */
+/** Files of at least this size are freed in the thread pool. The kernel needs a fifth of a second to free a GiB. */
 const largeBytes = 4 * 1024 * 1024;
 
 /**
@@ -12,12 +12,13 @@ const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0x
 
 /**
  * Removes a name of a file: by unlink(2), or by a rename(2) of another file to this name. The file is kept open meanwhile, so that its
- * File systems (statfs(2)) that hide an open file under another name when it is removed: NFS, SMB (three versions), FUSE, AFS (two). There,
- * a file is not kept open.
+ * space is freed only when the thread pool closes it. Otherwise the event loop would block for seconds while the kernel frees many GiB.
+ *
  * @param member the path that is removed
  * @param stats result of lstat(2) for the path, if known
  * @param action removes the name synchronously
- * @returns `result` of the action; `freed`, which resolves when the space is free, and never rejects (undefined if it is already free)
+ * @returns `result` of the action; `freed`, which resolves when the space is free, and never rejects. `freed` is undefined if the space is
+ *   already free
  * @throws the errors of the action
  */
 export function freeInBackground<T>(
@@ -50,13 +51,13 @@ export function closeFile(fd: number, sizeBytes: number): Promise<void> | undefi
 
 function openLarge(member: string, known: Stats | undefined): number | undefined {
   try {
-    // Other systems number their file systems differently, and some cannot replace an open file.
+    // Only on Linux: other systems number their file systems differently, and some do not allow an open file to be replaced.
     if (!descriptorsNameFiles) return undefined;
     const stats = known ?? lstatSync(member);
     if (!stats.isFile() || stats.size < largeBytes || hidingTypes.has(statfsSync(member).type)) return undefined;
     return openSync(member, openToLook | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
-    // The action itself then frees the space.
+    // Without the descriptor, the action itself frees the space.
     return undefined;
   }
 }

@@ -95,10 +95,10 @@ export class InPlaceWriter implements RandomWriter {
     this.#isOpen = false;
     try {
       const { size } = fstatSync(this.fd);
-      // The bytes are already written, so a refusal by the quota changes nothing.
+      // The bytes are already written, so a refusal by the quota would change nothing.
       await reservation.commit(size, this.oldBytes, () => {}).catch(() => {});
     } catch {
-      // The caller releases the reservation, and a later count finds the bytes.
+      // The size is unknown. The caller releases the reservation, and a later count finds the bytes.
     } finally {
       closeSync(this.fd);
     }

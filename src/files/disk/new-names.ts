@@ -7,7 +7,7 @@ interface Folder {
 
 export interface NameRules {
   mayReplace: boolean;
-  /** Whether the content is refused or gets a numbered name if the existing file must not be replaced (`on_name_taken`). */
+  /** If the existing file must not be replaced: whether the content is refused or gets a numbered name (`on_name_taken`). */
   ifTaken: 'refuse' | 'number';
   /** Whether the account may create a file with another name in the same folder. */
   mayCreate: (name: string) => boolean;
@@ -19,10 +19,12 @@ export interface NameRules {
 const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
 
 /**
- * Renames a file unless the new name is taken. link(2) fails if the name exists, even if another node creates it at the same moment.
- * Without hard links, lstat(2) looks for the name, which only protects against this process.
+ * Renames a file unless the new name is taken. Uses link(2), which fails if the name exists. So nothing is replaced, even if another node
+ * creates the name at the same moment. On a file system without hard links, lstat(2) looks for the name first, which protects only against
+ * other renames by this process.
  *
- * @param isShared whether other processes may rename the file, too; if one was first, this rename is undone
+ * @param isShared whether other processes may rename the file, too. If another process renamed it first, this rename is undone, because
+ *   the file would have two names
  * @returns whether the file got the name
  * @throws Error ENOENT if the old name no longer exists
  */
@@ -40,7 +42,7 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
   try {
     unlinkSync(from);
   } catch (error) {
-    // The old name is already gone, so the file keeps its new name.
+    // If the old name is already gone, the file still has its new name.
     if (!isShared && systemErrorCode(error) === 'ENOENT') return true;
     unlinkSync(to);
     throw error;
@@ -48,7 +50,7 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
   return true;
 }
 
-/** Renames a file or folder to a name in a folder, with a number if the name is taken. */
+/** Renames a file or folder to a name in a folder. If the name is taken, adds a number. */
 export function renameToFreeOrNumber(from: string, folder: Folder, name: string): void {
   const isFolder = lstatSync(from).isDirectory();
   for (let to = name; ; to = freeName(folder, name)) {
@@ -57,7 +59,7 @@ export function renameToFreeOrNumber(from: string, folder: Folder, name: string)
 }
 
 /**
- * Renames a folder unless the new name is taken by anything but an empty folder.
+ * Renames a folder unless the new name is taken. An empty folder that has the new name is replaced.
  *
  * @returns whether the folder got the name
  */
@@ -73,7 +75,7 @@ export function renameFolderToFree(from: string, to: string): boolean {
 
 const longestNameBytes = 255;
 
-/** A free numbered name, such as `a (2).csv` for `a.csv`: the lowest one if the taken numbers have no gaps. */
+/** A free numbered name, such as `a (2).csv` for `a.csv`. If the taken numbers have no gaps, the result has the lowest free number. */
 export function freeName(folder: Folder, name: string): string {
   const isTaken = (number: number) => lstatSync(folder.member(numbered(name, number)), { throwIfNoEntry: false }) !== undefined;
   let high = 2;
@@ -101,5 +103,5 @@ export function nameTaken(): ServiceError {
   return new ServiceError('name-taken', 'The name is taken, and files may only be added here.');
 }
 
-/** Ends the commit of the quota reservation, so that the bytes of the file are not counted. */
+/** Thrown if the name is taken. It ends the commit of the quota reservation, so that the bytes of the file are not counted. */
 export class NameIsTaken extends Error {}

@@ -15,8 +15,8 @@ export interface WriteTarget {
 }
 
 /**
- * Opens the folder of a file that will be written. A symbolic link to a file inside the roots leads to the file that will be replaced; any
- * other link will be replaced itself.
+ * Opens the folder of a file that will be written. If the path is a symbolic link to a file inside the roots, the target of the link will
+ * be replaced. Any other link counts as absent and will be replaced itself.
  *
  * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
  */
@@ -46,7 +46,7 @@ function checkReplaceable(stats: Stats): void {
   if (!stats.isFile()) throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-/** The result of lstat(2). */
+/** The result of lstat(2) for a path; undefined if the path does not exist. */
 export function lstatOrUndefined(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
@@ -58,7 +58,9 @@ export interface OpenedFile {
   stats: Stats;
 }
 
-/** A verified, open folder. Its members are addressed through its descriptor, even if the path leads to another folder later. */
+/**
+ * A verified, open folder. Members are addressed through its descriptor, so they stay the same if the path leads to another folder later.
+ */
 export class OpenedFolder {
   readonly fd: number;
   readonly realPath: string;
@@ -70,21 +72,22 @@ export class OpenedFolder {
   }
 
   /**
-   * A path to member `name`. With `descriptorsNameFiles`, it stays bound to this folder, even if the folder is renamed or replaced (as with
-   * openat(2)).
+   * A path to member `name`. With `descriptorsNameFiles`, the path stays bound to this folder, even if the folder is renamed or replaced by
+   * a symbolic link (as with openat(2)).
    */
   member(name: string): string {
     return `${descriptorsNameFiles ? descriptorPath(this.fd) : this.realPath}/${name}`;
   }
 
-  /** The current real path of the folder, which differs from `realPath` after a move. */
+  /** The current real path of the folder. It differs from `realPath` if the folder was moved after it was opened. */
   currentPath(): string {
     return descriptorsNameFiles ? readlinkSync(descriptorPath(this.fd)) : this.realPath;
   }
 
   /**
-   * Runs a synchronous action with this folder as the working directory: access by a bare name costs less than half as much as through
-   * `member`. No other code of the service uses relative paths.
+   * Runs a synchronous action with this folder as the working directory. Access to a member by its bare name costs less than half as much
+   * as access through `member`. No other code of the service uses relative paths, so the change of the working directory affects nothing
+   * else.
    *
    * @param action receives a function that turns a member's name into a path
    */
@@ -115,7 +118,7 @@ export class OpenedFolder {
     if (descriptorsNameFiles) {
       const path = readlinkSync(descriptorPath(this.fd));
       if (path.includes(`/${trashName}/`)) return true;
-      // The kernel adds " (deleted)" to the path of a removed folder, but a folder's own name may also end like this.
+      // The kernel adds " (deleted)" to the path of a removed folder. A folder's own name may also end like this, so `nlink` decides.
       if (!path.endsWith(' (deleted)')) return false;
     }
     return fstatSync(this.fd).nlink === 0;
@@ -127,7 +130,7 @@ export class OpenedFolder {
   }
 }
 
-// The folder is verified and the file is not a symbolic link, so its real path needs no check.
+// The real path of the file needs no check, because the folder is verified and the file is not a symbolic link.
 function readMember(path: string, target: Buffer): number {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
@@ -143,7 +146,7 @@ function readMember(path: string, target: Buffer): number {
   }
 }
 
-/** The initial working directory, whose path may no longer exist. */
+/** A descriptor of the initial working directory, because the path of that directory may no longer exist. */
 let startFd: number | undefined;
 
 /** @returns whether the working directory was changed; that is impossible in worker threads */
@@ -216,7 +219,7 @@ export function inspect(roots: RealRoots, path: string): { stats: Stats; realPat
 export class FollowedFolder {
   #folder: OpenedFolder | undefined;
 
-  /** Must be called right before the folder is moved. A path to anything but a folder is not followed. */
+  /** Must be called right before the folder is moved. @param path path of the folder; a path to anything else is not followed */
   open(roots: RealRoots, path: string): void {
     this.close();
     try {

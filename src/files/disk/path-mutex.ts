@@ -1,9 +1,9 @@
-/** Lets only one action of this process at a time change a real path. */
+/** Allows only one action of this process at a time to change the file or folder at a real path. */
 export class PathMutex {
-  /** For each path, the running action, then the waiting ones. */
+  /** For each path, the running action, followed by the waiting actions in their order. */
   readonly #queues = new Map<string, (() => void)[]>();
 
-  /** Runs an action when no other action uses any of the given real paths. Actions run in the order of the calls. */
+  /** Waits until no other action uses any of the given real paths, and then runs an action. Actions run in the order of the calls. */
   runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
     const [only = ''] = paths;
     return paths.length === 1 && !this.#queues.has(only) ? this.#runAlone(only, action) : this.#runQueued(paths, action);
@@ -19,7 +19,7 @@ export class PathMutex {
   }
 
   async #runQueued<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
-    // The same order for all actions prevents deadlocks.
+    // All actions lock paths in the same order, which prevents deadlocks.
     const ordered = paths.length === 1 ? paths : [...new Set(paths)].sort();
     const locked: string[] = [];
     try {

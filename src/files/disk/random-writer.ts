@@ -8,13 +8,16 @@ import type { Durability } from './folder-sync.ts';
 import type { NameRules } from './new-names.ts';
 
 export interface FinishOptions {
-  /** Throws if a lock forbids the change: it may have been taken while the file was written. */
+  /** Throws if a lock forbids the change. The lock may have been taken while the file was written. */
   requireUnlocked: () => Promise<void> | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
-  /** Access time to set, Unix time in milliseconds; by default `modifiedMs`. */
+  /** Access time to set together with `modifiedMs`, Unix time in milliseconds; by default equal to `modifiedMs`. */
   accessedMs?: number | undefined;
-  /** Called with the file that currently has the final name, under the mutex of the rename. If it throws, that file remains. */
+  /**
+   * Called with the file that currently has the final name, while the mutex of the rename is locked. If the function throws, that file
+   * remains.
+   */
   verify?: ((current: Entry | undefined) => void) | undefined;
   /** A successful `finish` ends the reservation. */
   reservation?: QuotaReservation;
@@ -23,7 +26,7 @@ export interface FinishOptions {
   keep?: Keep | undefined;
   /** Inspects the content before it becomes visible. */
   gate?: Gate | undefined;
-  /** Called before the rename if the file gets a numbered name. */
+  /** If the file gets a numbered name, called with that name before the rename. */
   onNumbered?: ((name: string) => Promise<void>) | undefined;
 }
 
@@ -68,7 +71,7 @@ export interface KeptContent {
   onSynced: (sizeBytes: number) => void;
 }
 
-/** Used instead of `Temporaries` for content that outlives the process: the upload store records it. */
+/** Used instead of `Temporaries` for content that outlives the process, because the upload store records such content. */
 export const unrecorded = { add() {}, delete() {}, giveBack() {} };
 
 /** Gives a new file the owner and mode of the file that it will replace. */
@@ -79,7 +82,7 @@ export function keepOwnerAndMode(fd: number, existing: Stats): void {
   try {
     fchownSync(fd, existing.uid, existing.gid);
   } catch (error) {
-    // Only a privileged process may change the owner.
+    // Only a privileged process may change the owner. Without the privilege, the file keeps the service's user as its owner.
     if (systemErrorCode(error) !== 'EPERM') throw error;
   }
 }

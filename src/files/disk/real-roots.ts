@@ -5,7 +5,7 @@ import { isWithin } from '../../lib/virtual-path.ts';
 import { asServiceError } from './system-errors.ts';
 
 const descriptorsFolder = '/proc/self/fd';
-/** Whether `/proc/self/fd/3` leads to the open file of descriptor 3, as on Linux. */
+/** Whether a path such as `/proc/self/fd/3` leads to the open file of descriptor 3. It does on Linux with /proc. */
 export const descriptorsNameFiles = process.platform === 'linux' && canReadDescriptors();
 
 function canReadDescriptors(): boolean {
@@ -22,8 +22,9 @@ function canReadDescriptors(): boolean {
 }
 
 /**
- * The real folders that an account may reach. A file is opened first, and used only if the kernel then reports an allowed path for it. So
- * no link, renamed parent or race can lead outside (docs/spec/files.md#symbolic-links).
+ * The real folders that an account may reach. A file is opened first; then the kernel reports the path of the opened file, and the file is
+ * used only if that path is allowed. So no link, renamed parent or race between two requests can lead outside these folders
+ * (docs/spec/files.md#symbolic-links).
  */
 export class RealRoots {
   readonly #roots: readonly string[];
@@ -52,7 +53,7 @@ export class RealRoots {
     return this.#roots.some((root) => isWithin(realPath, root)) && !this.#excluded.some((folder) => isWithin(realPath, folder));
   }
 
-  /** Whether a root or an excluded folder is at or below this path, so that the path must not be moved or replaced. */
+  /** Whether a root or an excluded folder is at or below this path. If so, the path must not be moved or replaced. */
   isHeldBy(realPath: string): boolean {
     return [...this.#roots, ...this.#excluded].some((folder) => isWithin(folder, realPath));
   }
@@ -61,7 +62,7 @@ export class RealRoots {
    * Opens a path, follows symbolic links, and verifies that the opened file is inside the roots.
    *
    * @param path absolute path
-   * @param flags flags of open(2); `O_NONBLOCK` and `O_NOCTTY` are added, so that no FIFO or terminal can block the service
+   * @param flags flags of open(2). `O_NONBLOCK` and `O_NOCTTY` are added, so that a FIFO or a terminal cannot block the service
    * @returns the descriptor, to be closed by the caller, and its real path
    * @throws ServiceError `not-found` for a path outside the roots, exactly as for a missing path
    */
@@ -106,7 +107,7 @@ function notFound(): ServiceError {
   return new ServiceError('not-found', 'Path not found.');
 }
 
-/** Resolves the symbolic links in the folder of a path, but not the last name. If the folder is missing, the path is unchanged. */
+/** Resolves the symbolic links in the folder of a path, but not the last name. Returns the path unchanged if the folder is missing. */
 export function resolveParent(path: string): string {
   try {
     return `${realpathSync.native(dirname(path))}/${basename(path)}`;
@@ -117,7 +118,7 @@ export function resolveParent(path: string): string {
 
 function openedPath(fd: number, path: string): string {
   if (descriptorsNameFiles) return readlinkSync(descriptorPath(fd));
-  // Without /proc, the path must still lead to the opened file.
+  // Without /proc, the path is resolved again, and must still lead to the opened file.
   const realPath = realpathSync(path);
   const opened = fstatSync(fd, { bigint: true });
   const found = lstatSync(realPath, { bigint: true });
@@ -130,5 +131,8 @@ export function descriptorPath(fd: number): string {
   return `${descriptorsFolder}/${fd}`;
 }
 
-/** O_PATH of open(2), which opens a path even without read permission, and does not affect devices. Elsewhere O_RDONLY. */
+/**
+ * The flag O_PATH of open(2): it opens a path even without read permission, and does not affect devices. On systems without the flag,
+ * O_RDONLY is used.
+ */
 export const openToLook = descriptorsNameFiles ? 0o10000000 : constants.O_RDONLY;

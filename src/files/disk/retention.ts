@@ -9,12 +9,12 @@ const dayMs = 86_400_000;
 
 const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 
-/** A file in the data folder with the time after which no file of this server is retained any more. */
+/** The name of the mark, a file in the data folder. It contains the time after which no file of this server is retained any more. */
 const markName = 'retention';
 
 /**
- * This margin after the end of the longest retention makes rewrites of the mark rare. A node without uploads rewrites the mark only when it
- * loads the configuration.
+ * The time in the mark is this number of days after the end of the longest retention, so that uploads rarely have to rewrite the mark. A
+ * node that receives no uploads rewrites the mark only when it loads the configuration. The margin covers the time between two loads.
  */
 const markMarginDays = 366;
 
@@ -23,7 +23,7 @@ export function isRetentionName(name: string): boolean {
   return name.length === 36 && recordPattern.test(name);
 }
 
-/** The record contains the birth time, because another file may later get the same inode. */
+/** The record of a retained file. It contains the birth time, because another file may later get the same inode. */
 interface RetentionRecord {
   /** Unix time in milliseconds. */
   until: number;
@@ -33,7 +33,7 @@ interface RetentionRecord {
 
 /**
  * Files that cannot be changed, moved or deleted through the service for a time (docs/spec/files.md#retained-files). A hidden record beside
- * each file tells all nodes the end. Node.js has no call for extended attributes.
+ * each file contains the end of that time. All nodes see the record. Node.js has no call for extended attributes, so these are not used.
  */
 export class Retention {
   readonly #markPath: string;
@@ -49,8 +49,8 @@ export class Retention {
   }
 
   /**
-   * Sets the longest retention of the configuration. With 0 days, records are looked up only while files of an earlier configuration can be
-   * retained.
+   * Sets the longest retention of the configuration. With 0 days, records are looked up only as long as files of an earlier configuration
+   * can be retained.
    */
   configure(days: number): void {
     this.#isConfigured = days > 0;
@@ -132,7 +132,7 @@ export function retained(untilMs: number): ServiceError {
   return new ServiceError('retained', `The file is retained until ${until}; until then it cannot be changed, moved or deleted.`);
 }
 
-// A record is complete before its file gets its final name, so one that cannot be parsed belongs to no file.
+// A record is complete before its file is renamed to its final name. So a record that cannot be parsed does not belong to a file.
 function parseRecord(text: string | undefined): RetentionRecord | undefined {
   try {
     const { until, born } = JSON.parse(text ?? '') as Partial<RetentionRecord>;

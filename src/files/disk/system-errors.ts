@@ -19,7 +19,7 @@ const meanings: Record<string, [ErrorCode, string]> = {
   ENOSPC: ['storage-full', 'The disk is full.'],
   EDQUOT: ['storage-full', 'The disk quota is used up.'],
   EFBIG: ['too-large', 'The file is too large for the file system.'],
-  // Another NFS client removed or replaced the file.
+  // Another NFS client removed or replaced the file or folder.
   ESTALE: ['not-found', 'Path not found.'],
   ETIMEDOUT: ['unavailable', 'The file system does not answer; try again.'],
   EMFILE: ['unavailable', 'Too many open files; try again.'],
@@ -29,7 +29,7 @@ const meanings: Record<string, [ErrorCode, string]> = {
 /** PATH_MAX of Linux, without the final NUL. */
 const longestPathBytes = 4095;
 
-/** @throws ServiceError `name-invalid` for a real path that could be created through its parent folder, but not opened */
+/** @throws ServiceError `name-invalid` for a real path that could be created through its parent folder, but is too long to be opened */
 export function checkPathLength(realPath: string): void {
   if (Buffer.byteLength(realPath) > longestPathBytes) throw new ServiceError('name-invalid', 'The path is too long.');
 }

@@ -17,17 +17,20 @@ const removedPattern = /^\.nfs[0-9a-f]{24}$/;
 
 const recordName = 'uploads-under-way';
 
-/** Above this size, the record is rewritten without the entries that are no longer needed. */
+/** If the file `recordName` is larger than this, entries that are no longer needed are removed from it. */
 const compactAboveBytes = 64 * 1024;
 
-/** Whether a name is the hidden name of an upload's content, or of an item that was set aside (`asideName`). */
+/**
+ * Whether a name is the hidden name of an upload's content, or of an item that was set aside (`asideName`). Files with such a name are
+ * never listed, and cannot be addressed.
+ */
 export function isTemporaryName(name: string): boolean {
   return name.length === 34 && namePattern.test(name);
 }
 
 /**
- * Whether a name is one that the NFS client of Linux gives to a file that is removed while open.
- * https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
+ * Whether a name has the form that the NFS client of Linux uses for removed files. If a file is removed while it is open, this client
+ * renames the file, and removes it when the file is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
  */
 export function isRemovedName(name: string): boolean {
   return name.length === 28 && removedPattern.test(name);
@@ -41,7 +44,7 @@ function isTrashName(name: string): boolean {
   return name.length === trashName.length && name.toLowerCase() === trashName;
 }
 
-/** Whether a path is the path of a record in a trash. */
+/** Whether a path is the path of a record in a trash. Records do not count towards a quota. */
 export function isTrashRecord(path: string): boolean {
   return path.endsWith('.json') && /(?:^|\/)\.svc-trash\/[0-9a-f]{32}\/[0-9a-f]{32}\.json$/.test(path);
 }
@@ -51,24 +54,26 @@ export function isHiddenName(name: string): boolean {
   return isTemporaryName(name) || isRemovedName(name) || isRetentionName(name) || isTrashName(name);
 }
 
-/** Stalled uploads end within a day, so a temporary file that is unchanged for this time was left by a node that no longer runs. */
+/** Stalled uploads end within a day. So if a temporary file is unchanged for this time, it was left by a node that no longer runs. */
 const abandonedAfterMs = 86_400_000;
 
 /**
- * No upload may wait this long (`server.uploads`), so the upload store no longer has a record of content that is unchanged for this time.
+ * No upload may wait this long for its next request (`server.uploads`). So if kept content is unchanged for this time, the upload store no
+ * longer has a record of it.
  */
 const keptAbandonedAfterMs = 31 * 86_400_000;
 
 /**
- * The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. For a reused name it is too early,
- * which costs one more check.
+ * The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. If a name is reused, this time is too
+ * early, which only causes one more check.
  */
 const notAbandonedBeforeMs = new Map<string, number>();
 const maxRemembered = 10_000;
 
 /**
- * Removes a temporary file if it was left by a node that no longer runs. Checks a file only after the time at which it could be abandoned,
- * so that listings stay fast during uploads. Uses the change time, which no client can set. Never throws.
+ * Removes a temporary file if it was left by a node that no longer runs. A file is checked again only after the time at which it could be
+ * abandoned, so that listings stay fast while many uploads run. The check uses the change time, which no client can set. Items that were
+ * set aside stay. Never throws, because another node may remove the file first.
  *
  * @param path path of a file with the name of a temporary file
  */
@@ -92,7 +97,10 @@ export function temporaryName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.part`;
 }
 
-/** A new name for the content of an upload that may continue after a restart: the start of the service does not remove it. */
+/**
+ * A new name for the content of an upload that may continue after a restart. When the service starts, it removes the remains of other
+ * uploads, but not such content.
+ */
 export function keptName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.kept`;
 }
@@ -132,22 +140,22 @@ interface Remains {
   successor?: Successor | undefined;
 }
 
-/** Identifies a file or folder even after a rename; undefined if the path does not exist. */
+/** An identifier of a file or folder that stays the same after a rename; undefined if the path does not exist. */
 export function inodeAt(path: string): string | undefined {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}-${stats.ino}`;
 }
 
 /**
- * Keeps a record on disk of the temporary files and folders. The next start after a crash removes them, or moves them back if they were
- * only set aside, without searching the accounts' folders.
+ * Keeps a record on disk of the temporary files and folders that exist. So the next start after a crash need not search the accounts'
+ * folders. That start removes the files and folders, or moves them back if they were only set aside.
  */
 export class Temporaries {
   readonly #fd: number;
   readonly #log: Log;
-  /** The existing temporary files and folders by path, with their lines; undefined if the line is only the path. */
+  /** The existing temporary files and folders by path, with their lines in the record; undefined if the line is only the path. */
   readonly #running = new Map<string, string | undefined>();
-  /** Recorded names that are free again, by folder: reuse saves a write. */
+  /** Recorded names that are free again, by folder. Reuse of a name saves a write to the record. */
   readonly #free = new Map<string, string[]>();
   #freeCount = 0;
   #sizeBytes = 0;
@@ -164,9 +172,10 @@ export class Temporaries {
   /**
    * Records a temporary file or folder **before** it is created.
    *
-   * @param original former path of an item that is only set aside. The next start moves it back if this path is free. To have it removed
-   *   instead, record it again without `original`
-   * @param successor the final item, if this one is being moved. If the successor exists, the next start removes this one
+   * @param original former path of a file or folder that is only set aside. The next start moves it back if this path is free. To have it
+   *   removed instead, record it again without `original`
+   * @param successor the final file or folder, if the temporary one is being moved. If the successor exists, the next start removes the
+   *   temporary one
    */
   add(realPath: string, original?: string, successor?: Successor): void {
     const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });
@@ -175,7 +184,8 @@ export class Temporaries {
   }
 
   /**
-   * Takes a name for a temporary file that is about to be created, and records it. The caller later calls `giveBack` or `delete`.
+   * Takes a name for a temporary file that is about to be created, and records it if necessary. The caller later calls `giveBack` or
+   * `delete` for the name.
    *
    * @param folder real path of the folder
    */
@@ -220,7 +230,7 @@ export class Temporaries {
     closeSync(this.#fd);
   }
 
-  // Never throws: a file was already renamed or removed. The next `delete` tries again.
+  // Never throws, because the caller has already renamed or removed a file. The next call of `delete` tries again.
   #compact(): void {
     this.#free.clear();
     this.#freeCount = 0;
@@ -237,13 +247,13 @@ export class Temporaries {
     const remains = new Map(record.split('\n').flatMap((line) => parseLine(line).map((item) => [item.path, item] as const)));
     const left: Remains[] = [];
     for (const { path, original, successor } of remains.values()) {
-      // A damaged record must not lead to the removal of other files.
+      // The name is checked, so that a damaged record cannot lead to the removal of other files.
       if (!isTemporaryName(basename(path))) continue;
       try {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;
         const isReplaced = successor ? inodeAt(successor.path) === successor.inode : inodeAt(original ?? '') !== undefined;
         if (!isReplaced && original !== undefined) {
-          // With a symbolic link in either path, the item could end up elsewhere.
+          // If a symbolic link has replaced a folder of either path, the item is not moved, because it could end up elsewhere.
           if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one))))
             throw new Error('its folder or its former folder is gone');
           const folder = { member: (name: string) => join(dirname(original), name) };
@@ -275,7 +285,8 @@ function parseLine(line: string): Remains[] {
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
     if (typeof path !== 'string' || typeof original !== 'string') return [];
-    // During a move, the source has a hidden name (`asideName`) in the target folder. No other item may be moved to another folder.
+    // During a move, the source has a hidden name (`asideName`) in the target folder. So only an item with a name of this form may be moved
+    // back to another folder.
     const mayReturn = dirname(path) === dirname(original) || isAsideName(basename(path));
     return mayReturn ? [{ path, original, successor: parseSuccessor(successor) }] : [{ path }];
   } catch {

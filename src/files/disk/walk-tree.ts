@@ -10,7 +10,7 @@ interface TreeMember {
   /** `/`-separated, relative to the top folder; empty for the top folder itself. */
   relativePath: string;
   isFolder: boolean;
-  /** Bound to the opened parent folder; valid until the next member is requested. */
+  /** A path that is bound to the opened parent folder; valid until the next member is requested. */
   boundPath: string;
 }
 
@@ -19,7 +19,10 @@ interface WalkOptions {
   passesTooDeep?: boolean;
 }
 
-/** Yields a folder and all its members, each folder first. Does not follow symbolic links; only one descriptor is open at a time. */
+/**
+ * Yields a folder and all its members, each folder before its members. Does not follow symbolic links; only one descriptor is open at a
+ * time.
+ */
 export async function* walkTree(roots: RealRoots, path: string, options: WalkOptions = {}): AsyncGenerator<TreeMember> {
   const waiting = [''];
   let seen = 0;
@@ -46,7 +49,7 @@ function openIfThere(roots: RealRoots, path: string, relative: string, { passesT
   try {
     return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
   } catch (error) {
-    // A sub-folder may be removed meanwhile; the top folder must exist.
+    // Only the top folder must exist. A sub-folder is skipped if it was removed meanwhile or cannot be reached.
     const { code } = asServiceError(error);
     if (relative !== '' && (code === 'not-found' || (passesTooDeep && code === 'name-invalid'))) return undefined;
     throw error;

@@ -7,15 +7,19 @@ import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 const longestReplyCharacters = 4096;
 
 /**
- * Maximum number of attempts to send content. clamd may reply and close the connection early; if this process is still writing, the reply
- * is lost. So the next attempt pauses after each chunk, from shortly before that position on.
+ * Maximum number of attempts to send content. clamd may reply and close the connection before it has all content. If this process is still
+ * writing then, the connection breaks and the reply is lost. So that the reply can be read, the next attempt pauses after each chunk,
+ * beginning shortly before the position at which the connection broke.
  */
 const maxAttempts = 6;
 
-/** Maximum size of the system's buffers of a connection: if it breaks, clamd has read all but this many of the sent bytes. */
+/**
+ * Maximum size of the system's buffers of a connection, in bytes. If the connection breaks, at most this many of the sent bytes were not
+ * read by clamd.
+ */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
-/** Pause after each chunk in the second attempt; each further attempt adds this time. */
+/** Pause after each chunk in the second attempt, in milliseconds. Each further attempt adds this time to the pause. */
 const pauseMilliseconds = 5;
 
 class BrokenError extends Error {}
@@ -114,7 +118,7 @@ export class ClamdInspector implements Inspector {
 async function sendContent(socket: Socket, content: InspectedContent, afterChunk: (bytes: number) => Promise<void>): Promise<void> {
   const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
   for await (const chunk of content.chunks()) {
-    // The buffer of the chunk may be reused only after the callback of `write`.
+    // The buffer of the chunk may be reused only after the callback of `write` is called.
     const written = new Promise<true>((resolve) => {
       socket.cork();
       socket.write(encodeLength(chunk.length));

@@ -15,24 +15,25 @@ import { walkTree } from '../disk/walk-tree.ts';
 export interface SetAside {
   readonly realPath: string;
   putBack(): void;
-  /** Deletes the file or folder; after a failure, the next start of the service tries again. */
+  /** Deletes the file or folder. If that fails, the next start of the service tries again. */
   remove(): Promise<void>;
 }
 
 /** Options of `setAside`: where the member gets its hidden name, and what the next start does with the member after a crash. */
 interface Aside {
-  /** Where the member gets its hidden name; by default the folder that contains it. */
+  /** The opened folder in which the member gets a hidden name; by default the folder that contains it. */
   into?: OpenedFolder;
-  /** Where the next start puts the member; by default its former path. */
+  /** Path to which the next start moves the member back; by default its former path. */
   original?: string;
-  /** The final file or folder of a move. If it exists, the next start removes the hidden member. */
+  /** The final file or folder of a move. If it exists, the move was complete, so the next start removes the hidden member. */
   successor?: Successor;
 }
 
 /**
- * Gives a member of an opened folder a hidden name, for example because rename(2) cannot replace a folder. The folder must stay open until
- * `putBack` or `remove`. If the process is killed meanwhile, the next start moves the member back, unless the `successor` exists. If the
- * former name is taken by then, the member gets a numbered name, or is removed if no `successor` was given.
+ * Gives a member of an opened folder a hidden name, for example because rename(2) cannot replace a folder. The opened folder must stay open
+ * until `putBack` or `remove`. If the process is killed meanwhile, the next start moves the member back, unless the `successor` exists. If
+ * the former name is taken by then, it matters whether a `successor` was given. If so, the member gets a numbered name. If not, the member
+ * was to be replaced, so it is removed.
  */
 export function setAside(
   parent: OpenedFolder,
@@ -55,7 +56,8 @@ export function setAside(
   return {
     realPath,
     putBack() {
-      // Inspections have judged the folder without this member, so the member must not return to it.
+      // If the folder was moved after the member was set aside, inspections have judged the folder without this member. So the member must
+      // not return to the folder.
       if (into !== parent && parent.currentPath() !== place)
         throw new ServiceError(
           'unavailable',
@@ -92,8 +94,9 @@ export type LeftBehind = Required<Problem>;
 const membersPerTurn = 256;
 
 /**
- * Removes a folder with all its members. Symbolic links are removed, never followed. A member that cannot be removed is reported, and its
- * parents stay. On NFS, removed files stay while they are open: the folder then gets a hidden name, and the next start removes it.
+ * Removes a folder with all its members. Symbolic links are removed, never followed. If a member cannot be removed, it is reported, and its
+ * parents stay, too. On NFS, removed files remain in the folder while they are open. If nothing else remains, the folder gets a hidden
+ * name, and the next start removes it.
  *
  * @param folders relative paths of the folder itself (empty) and of its sub-folders, in the order of `walkTree`: parents first
  * @param durability receives the fault if the disk failed after a folder was removed
@@ -108,7 +111,7 @@ export async function removeTree(
   { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
-  /** Folders with nothing but removed files that are still open (NFS). */
+  /** Folders whose files were all removed but are still open (NFS), and whose sub-folders are all in this set. */
   const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {
@@ -134,7 +137,7 @@ export async function removeTree(
       if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath, durability);
     } catch (error) {
       const meaning = asServiceError(error);
-      // The parents of a remaining member remain, too, without a report of their own.
+      // The parent of a remaining member cannot be removed either. The parent is not reported, because the report of the member is enough.
       const explained =
         meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, code: meaning.code, message: meaning.message });
@@ -154,7 +157,7 @@ async function hideFolder(roots: RealRoots, path: string, durability: Durability
   await changeInParent(roots, path, durability, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
-/** @returns in `result`, why the member could not be removed; undefined if it is gone, or is a folder */
+/** @returns in `result`, the reason why the member could not be removed; undefined if it is gone, or is a folder */
 function removeMember(path: string): { result: Problem | undefined; freed: Promise<void> | undefined } {
   return freeInBackground(path, undefined, () => {
     try {
@@ -168,7 +171,7 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
-/** Whether a folder with this file still counts as empty. */
+/** Whether a folder counts as empty despite a file with this name: the content of an unfinished upload, or a record of retention. */
 function isNegligible(name: string): boolean {
   return isKeptName(name) || isRetentionName(name);
 }
@@ -199,7 +202,7 @@ export async function removeUnusedFolder(roots: RealRoots, path: string, durabil
   await removeEmptyFolder(roots, path, durability);
 }
 
-/** Removes an empty folder. @throws ServiceError `not-empty` */
+/** Removes an empty folder through its verified parent. @throws ServiceError `not-empty` */
 async function removeEmptyFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   await changeInParent(roots, path, durability, (member) => rmdirSync(member));
 }

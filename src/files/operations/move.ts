@@ -18,8 +18,9 @@ import { endsUpload, type Move, type MoveEnd, type MoveOptions, type Replaced, r
 import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
- * Moves a file or a folder. A file at the destination is replaced atomically; a folder is set aside first, and restored if the move fails.
- * Between file systems, the source is copied to a hidden name, and removed only after the copy was synced and renamed.
+ * Moves a file or a folder. A file at the destination is replaced atomically. A folder at the destination is set aside first, and restored
+ * if the move fails. Between file systems, the source is copied to a hidden name beside the destination; the copy is synced and renamed.
+ * The source is removed only after that. So the complete content exists even after a failure.
  *
  * Permissions (docs/spec/webdav.md#replacing): `rename` on both paths, and for a folder, on every member; to replace a destination, also
  * the rights that `checkReplaceable` requires. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced
@@ -115,7 +116,7 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
   return { created: !kind };
 }
 
-/** Ends the unfinished uploads of a moved folder, and updates the paths of its held uploads, even after another move. */
+/** Ends the unfinished uploads of a moved folder, and updates the paths of its held uploads, even if the folder was moved again. */
 async function takeUploadsAlong({ paths, from, to, source, target }: Move, followed: FollowedFolder): Promise<void> {
   const contentIn = () => followed.path ?? target.realPath;
   const { held, log } = paths.environment;
@@ -124,12 +125,13 @@ async function takeUploadsAlong({ paths, from, to, source, target }: Move, follo
     const realPath = contentIn();
     return { realPath, path: realPath === target.realPath ? to : (paths.mounts.virtualPathsOf(realPath)[0] ?? to) };
   };
-  // Not thrown: the folder has already been moved.
+  // The error is not thrown, because the folder has already been moved.
   await held.follow(source.realPath, from, now).catch((reason) => log.warn('held uploads could not follow their folder', { reason }));
 }
 
 /**
- * Renames a file that is being uploaded, and the older file that it would replace. Emits `fileRenamed` or `renameFailed`.
+ * Renames a file that is being uploaded. If the upload would replace an older file, that file is renamed, too. Emits `fileRenamed` or
+ * `renameFailed`.
  *
  * @throws ServiceError as `moveEntry`
  */
@@ -137,13 +139,13 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   const from = upload.path;
   const target = paths.mounts.locate(to);
   if (paths.entryAt(from) && paths.nameRules(from).mayReplace) {
-    // Without `finalName`, `fileUploaded` is emitted only at the end of the upload.
+    // Without `finalName`, the move does not emit `fileUploaded`. This event follows at the end of the upload.
     const moving = moveEntry(paths, from, to, { ...options, finalName: undefined });
     return followChange(moving, () => upload.moveTo(to, paths.writable(target)));
   }
   const data = { destination: to };
   const rename = async () => {
-    // A number for a taken name is added at the end of the upload.
+    // If the name is taken, the number is added at the end of the upload.
     const isNumbered = options.mayNumber === true && freePath(paths, to) !== to;
     checkMove(paths, from, to, isNumbered ? { ...options, mayReplace: 'file' } : options);
     if (target.isFixed) throw fixedFolder();
@@ -156,7 +158,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   await paths.emitDurable(eventIds.fileRenamed, from, data);
 }
 
-/** Waits for a change of paths, then calls `follow`, even if the change is not durable or inspections hold the file. */
+/** Waits for a change of paths, and then updates an upload (`follow`), even if the change is not durable or inspections hold the file. */
 export async function followChange(change: Promise<unknown>, follow: () => Promise<void> | void): Promise<void> {
   try {
     await change;
@@ -204,7 +206,7 @@ function openEnd(roots: RealRoots, realPath: string): MoveEnd {
 async function checkEnds(move: Move): Promise<void> {
   const { paths, from, to, entry, source, target, options } = move;
   const { accountRoots: roots } = paths.mounts;
-  // Overlapping virtual folders or symbolic links may lead to the same real path.
+  // The real paths are checked, too, because overlapping virtual folders or symbolic links may lead to the same real path.
   checkNesting(source.realPath, target.realPath);
   if (roots.isHeldBy(source.realPath) || roots.isHeldBy(target.realPath)) throw fixedFolder();
   await paths.requireUnlocked(from, 'tree');
@@ -214,8 +216,8 @@ async function checkEnds(move: Move): Promise<void> {
   await checkReplaceable(paths, to, target.realPath, entry, options);
 }
 
-// Rules apply to paths, so `rename` is checked for the old and new path of each member. Paths that are too long to be opened would escape
-// the quota.
+// Permission rules apply to paths, so `rename` is checked for the old and new path of each member. Path lengths are checked because a quota
+// does not count files whose paths are too long to be opened.
 async function checkMembers({ paths, from, to, source, target }: Move): Promise<void> {
   const { permissions, quotaSizeBytes } = paths.account;
   const { retention } = paths.environment;

@@ -32,7 +32,7 @@ export class Extents {
   add(start: number, end: number): void {
     if (start >= end) return;
     const last = this.#parts.at(-1);
-    // Most files are written from beginning to end.
+    // Most files are written from beginning to end, so this fast path is usually enough.
     if (last && last.start <= start && start <= last.end) {
       last.end = Math.max(last.end, end);
       return;
@@ -104,14 +104,14 @@ interface Opened {
   reservation: QuotaReservation;
 }
 
-/** With more separate parts than this, gaps are filled immediately. */
+/** If there are more separate parts than this, the gaps between them are filled immediately. */
 const maxParts = 4096;
 
 const copyBytes = 1024 * 1024;
 
 /**
- * The content of a file whose parts are written in any order, without an announced length. Unwritten parts come from the old file. Calls
- * must not overlap. The caller ends with `finish`, `keepBeginning` or `discard`.
+ * The content of a file whose parts are written in any order, without an announced length. Parts that were not written are read from the
+ * old file, and copied from it at the end. Calls must not overlap. The caller calls `finish`, `keepBeginning` or `discard` at the end.
  */
 export class RandomContent {
   readonly isNew: boolean;
@@ -124,7 +124,7 @@ export class RandomContent {
   readonly #reservation: QuotaReservation;
   readonly #paths: AccountPaths;
   readonly #extents = new Extents();
-  /** The old file, and the number of its bytes that are still part of the content. */
+  /** Descriptor of the old file, and the number of bytes at its beginning that are still part of the content. */
   #baseFd: number | undefined;
   #baseBytes: number;
   #paidBytes = 0;
@@ -174,12 +174,12 @@ export class RandomContent {
     }
   }
 
-  /** Whether the folder of the file was removed; false for a file that is written in place. */
+  /** Whether the folder of the file was removed. Always false for a file that is written in place. */
   get isFolderGone(): boolean {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
 
-  /** Where attributes are set if the content stays unchanged: the old file, if any. */
+  /** The descriptor on which attributes are set if the content stays unchanged. It belongs to the old file if there is one. */
   get unchangedFd(): number {
     return this.#baseFd ?? this.writer.fd;
   }
@@ -195,11 +195,11 @@ export class RandomContent {
     this.writtenBytes += bytes;
     if (this.#extents.count <= maxParts) return;
     await this.#fillGaps(0, this.#baseBytes);
-    // Gaps are filled only up to the end of the old file.
+    // Gaps are filled only up to the end of the old file, so parts after that end can be dropped from the list.
     this.#extents.forgetLast(maxParts / 2);
   }
 
-  /** Reads into `target`. @returns the number of bytes read, fewer at the end of the file */
+  /** Reads into `target`. @returns the number of bytes read; at the end of the file, fewer than the length of `target` */
   async read(offset: number, target: Buffer): Promise<number> {
     const end = Math.min(this.sizeBytes, offset + target.length);
     if (offset >= end) return 0;
@@ -210,7 +210,7 @@ export class RandomContent {
       if (bytesRead === 0) break;
       done += bytesRead;
     }
-    // An extended file has zeros after the written part.
+    // If the file was extended, it has zeros after the written part.
     target.fill(0, done, end - offset);
     return end - offset;
   }
@@ -224,7 +224,7 @@ export class RandomContent {
     this.sizeBytes = sizeBytes;
   }
 
-  /** Changes the final name of the file. A file that is written in place already has it. */
+  /** Changes the final name of the file. Does nothing for a file that is written in place, which already has its name. */
   retarget(openTarget: () => WriteTarget): void {
     if (this.writer instanceof FileWriter) this.writer.retarget(openTarget());
   }
@@ -237,7 +237,7 @@ export class RandomContent {
     return finished;
   }
 
-  /** Keeps only the content before the first gap, under the final name. Not for a file that is written in place. */
+  /** Keeps only the content before the first gap, and renames the file to its final name. Not for a file that is written in place. */
   async keepBeginning(
     durability: Durability,
     { requireUnlocked, rules, keep, gate }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep' | 'gate'>,
@@ -251,7 +251,7 @@ export class RandomContent {
     await this.writer.finish(durability, { requireUnlocked, rules, keep, gate, reservation: this.#reservation });
   }
 
-  /** Drops the content; a file that was written in place stays changed. After `finish` or `keepBeginning`, only closes files. */
+  /** Drops the content. The old file is unchanged, unless it was written in place. After `finish` or `keepBeginning`, only closes files. */
   async discard(): Promise<void> {
     this.#closeBase();
     try {
@@ -289,7 +289,8 @@ export class RandomContent {
   }
 }
 
-// A client that continues a file, or requires a free name, needs exactly the requested name.
+// Only a client that wants a new file may get a numbered name. A client that continues a file, or requires that the name is free, needs
+// exactly the requested name.
 function checkNumbered(
   paths: AccountPaths,
   path: VirtualPath,
@@ -300,7 +301,7 @@ function checkNumbered(
   if (current && !mayReplace && (!create || !truncate || exclusive)) throw nameTaken();
 }
 
-/** The error for a partial change of a file that is inspected. */
+/** The error for a change of a file that must be uploaded as a whole, because it is inspected. */
 export function inspectedWhole(): ServiceError {
   return new ServiceError('never-allowed', 'Files are inspected as a whole here: upload the whole file again.');
 }

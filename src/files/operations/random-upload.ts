@@ -25,8 +25,9 @@ export interface RandomUploadOptions extends RandomContentOptions {
 }
 
 /**
- * An upload whose parts are written in any order, into a hidden file or, above `copyLimitBytes`, into the existing file. Calls take effect
- * in their order. The caller ends the upload with `commit` or `abort`.
+ * An upload whose parts are written in any order. They are written into a hidden temporary file, which gets its final name when the upload
+ * is committed. If the existing file is larger than `copyLimitBytes`, they are written into the existing file. Calls take effect in their
+ * order. The caller ends the upload with `commit` or `abort`.
  */
 export class RandomUpload implements Transfer {
   readonly direction = 'upload';
@@ -35,19 +36,19 @@ export class RandomUpload implements Transfer {
   readonly files: AccountPaths;
   /** Final path of the file. `moveTo` changes it. */
   path: VirtualPath;
-  /** Whether a client removed the file during the upload, so that it will not appear. */
+  /** Whether a client removed the file during the upload. If so, the file will not appear. */
   isRemoved = false;
   readonly #options: RandomUploadOptions;
   readonly #content: RandomContent;
   /** The path at which the file was opened, and the event data that describe this path. */
   readonly #opened: { path: VirtualPath; members: SharedMembers };
-  /** Size of the file after all calls so far. */
+  /** Size of the file after all calls so far have taken effect. */
   #comingBytes: number;
-  /** Size without the old content, for accounts that may not see the old file. */
+  /** Size that the file would have without the old content. It is shown to accounts that may not see the old file. */
   #ownBytes = 0;
   #ownChangeMs: number;
   #isChanged: boolean;
-  /** Whether the descriptors are being closed; their numbers may already belong to other files. */
+  /** Whether the descriptors are closed or are being closed. If so, their numbers may already belong to other files. */
   #isEnding = false;
   #change: AttributeChange = {};
   #failure: ServiceError | undefined;
@@ -100,7 +101,7 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Writes chunks at a position, or at the end of the file. They must not be modified until the promise resolves.
+   * Writes chunks at a position, or at the end of the file. The chunks must not be modified until the promise resolves.
    *
    * @throws ServiceError `too-large`, `storage-full`; after an error, the upload cannot be committed any more
    */
@@ -114,7 +115,7 @@ export class RandomUpload implements Transfer {
     return this.#queue.write(chunks, offset, bytes);
   }
 
-  /** Reads the current content. @returns the number of bytes read, fewer at the end of the file */
+  /** Reads the current content. @returns the number of bytes read; at the end of the file, fewer than the length of `target` */
   read(offset: number, target: Buffer): Promise<number> {
     return this.#whileOpen(() => this.#content.read(offset, target));
   }
@@ -148,7 +149,7 @@ export class RandomUpload implements Transfer {
     return this.#queue.run(() => this.#mayFail(() => this.#content.writer.sync()));
   }
 
-  /** The current state of the file, for the session that writes it. It reveals nothing of an old file that the account may not see. */
+  /** The current state of the file, for the session that writes it. If the account may not see the old file, the state of a new file. */
   entry(): Promise<Entry> {
     const own = this.files.isVisible(this.path) ? undefined : this.#ownEntry();
     return this.#whileOpen(async () => {
@@ -172,8 +173,8 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Renames the content to its final name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name. Without a change of
-   * content, only sets the attributes, and emits `fileDownloaded`.
+   * Renames the content to its final name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name; the event is on disk
+   * when the promise resolves. If the content was not changed, only sets the attributes, and emits `fileDownloaded`.
    *
    * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; `held` if an inspection holds the file.
    *   Before any other error, including the errors of earlier calls, emits `uploadFailed`
@@ -198,9 +199,9 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Drops the content; a file that was written in place stays changed. Emits `uploadFailed`.
+   * Drops the content. The old file is unchanged, unless it was written in place. Emits `uploadFailed`.
    *
-   * @param keepAs path under which the content before the first gap is kept
+   * @param keepAs path under which the content before the first gap is kept; undefined drops all content
    */
   async abort(reason: unknown, keepAs?: { path: VirtualPath; realPath: string }): Promise<void> {
     const { message: details, details: facts } = asServiceError(reason);
@@ -243,7 +244,7 @@ export class RandomUpload implements Transfer {
       modifiedMs: times?.modifiedMs,
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
-      // The retention period begins with the intended name.
+      // The retention period begins when the file is renamed to its intended name.
       rules: isTemporary ? { ...rules, retainDays: 0 } : rules,
       keep: keepReplaced(this.files, this.path),
       gate: uploadGate(this.files, () => this.path, { isConditional: this.#options.exclusive, toldAs }),
@@ -255,7 +256,7 @@ export class RandomUpload implements Transfer {
     await this.files.emitDone(durability, [this.files.sharedDraft(id, members, data)]);
   }
 
-  // A client that still sends content gets this error with its next call.
+  // A client that still sends content gets this error with its next call, not only at the end.
   #loseFolder(): void {
     if (!this.#isEnding && this.#content.isFolderGone)
       this.#failure ??= new ServiceError('parent-missing', 'The folder of the file was removed.');
@@ -290,7 +291,7 @@ export class RandomUpload implements Transfer {
       );
       return path;
     } catch {
-      // The event then has no `kept_as`.
+      // The content cannot be kept, so it is dropped, and the event has no `kept_as`.
       return undefined;
     }
   }
@@ -317,7 +318,7 @@ export class RandomUpload implements Transfer {
     return this.files.requireUnlocked(this.path, 'content');
   }
 
-  // A write in place takes effect immediately, so each is checked.
+  // A write in place changes the file immediately, so locks and inspections are checked before each write.
   async #requireChangeable(): Promise<void> {
     if (!this.#content.writer.isInPlace) return;
     await this.#requireUnlocked();
@@ -352,7 +353,7 @@ export class RandomUpload implements Transfer {
     if (this.#isEnding) throw new ServiceError('precondition-failed', 'The file was closed meanwhile.');
   }
 
-  // After the first failure, the commit fails, too.
+  // The first failure is kept, so that the commit fails, too.
   async #mayFail(action: () => Promise<void>): Promise<void> {
     this.#requireOpen();
     if (this.#failure) throw this.#failure;

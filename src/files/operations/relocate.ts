@@ -26,7 +26,7 @@ import { checkReplaceable, destinationExists, type ReplacementRules } from './re
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {
-  /** Called with the source at the beginning, and again before its rename. Refuses the move by throwing. */
+  /** Called with the source at the beginning, and again right before the source is renamed. Refuses the move by throwing. */
   verify?: ((source: Entry) => void) | undefined;
   /** @see RandomUploadOptions.finalName */
   finalName?: ((name: string) => string | undefined) | undefined;
@@ -34,7 +34,7 @@ export interface MoveOptions extends ReplacementRules {
   mayNumber?: boolean | undefined;
 }
 
-/** The source or the target of a move. */
+/** The source or the target of a move: a name in an opened folder. */
 export interface MoveEnd {
   folder: OpenedFolder;
   name: string;
@@ -51,11 +51,11 @@ export interface Move {
   options: MoveOptions;
   /** Whether the target is in the trash, where its name is unique. */
   intoTrash?: true;
-  /** Receives the fault if the disk failed after the move. */
+  /** Receives the fault if the disk failed after the move was made. */
   durability: Durability;
-  /** For an item from the trash: its paths before its deletion, for which inspections judged it. */
+  /** For an item that is restored from the trash: its paths before its deletion. Inspections judged the content for these paths. */
   formerly?: { path: VirtualPath; realPath: string } | undefined;
-  /** For a folder: finds its path even if it is moved again. */
+  /** If the source is a folder: finds its path after the move, even if it is moved again. */
   followed?: FollowedFolder | undefined;
 }
 
@@ -85,13 +85,14 @@ export async function relocate(move: Move): Promise<Replaced> {
   await put.kept?.settle(durability);
   await durability.syncFolder(target.folder.fd);
   await durability.syncFolder(source.folder.fd);
-  // After a disk fault, a power cut may undo the rename. The next start of the service restores or removes the replaced folder.
+  // After a disk fault, the replaced folder is not removed, because a power cut may undo the rename. The next start of the service restores
+  // or removes the folder.
   if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
   return { kind: put.replaced, trashed: put.kept && true };
 }
 
-/** Whether the move gives an uploaded file its final name (`a.csv` instead of `a.csv.part`). */
+/** Whether the move gives an uploaded file its final name instead of a temporary one (`a.csv` instead of `a.csv.part`). */
 export function endsUpload({ from, to, entry, options: { finalName } }: Move): boolean {
   if (entry.isFolder || !finalName) return false;
   return finalName(baseName(from)) !== undefined && finalName(baseName(to)) === undefined;
@@ -109,7 +110,9 @@ async function putInPlace(move: Move, content: Unnamed): Promise<Put> {
   }
 }
 
-/** One mutex covers the check of conditions, the removal of the destination and the rename. */
+/**
+ * Renames content to the name of the destination. One mutex covers the check of conditions, the removal of the destination and the rename.
+ */
 function renameOver({ paths, from, to, entry, source, target, options, intoTrash, followed }: Move, content: Unnamed): Promise<Put> {
   const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
@@ -126,7 +129,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
       const mustBeFree = isConditional || !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
       return content.named((member) => {
         if (intoTrash || !mustBeFree) renameSync(member, targetMember);
-        // Another node may have taken the name.
+        // Another node may have taken the name at the same moment.
         else if (isFolder && !renameFolderToFree(member, targetMember)) throw destinationExists();
         else if (!isFolder && !renameToFree(member, targetMember, true)) throw isConditional ? destinationExists() : nameTaken();
         return { replaced: undefined };
@@ -135,7 +138,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     checkKnown(existing, options);
     paths.environment.retention.requireFree(targetMember);
     if (!isFolder && existing.ino === ino && existing.dev === dev) {
-      // For two hard links to one file, rename(2) does nothing, so the source is removed here.
+      // If both names are hard links to one file, rename(2) does nothing and leaves both, so the source is removed here.
       content.named(unlinkSync);
       return { replaced: 'file' };
     }
@@ -172,7 +175,7 @@ function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
     throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-// Inspections see a copy, because other processes may still have the source open for writing.
+// Moves by means of a copy. Inspections see the copy, because other processes may still have the source open for writing.
 async function relocateAcross(move: Move): Promise<Put> {
   const { paths, from, source, target, options, durability } = move;
   const { temporaries } = paths.environment;
@@ -190,7 +193,7 @@ async function relocateAcross(move: Move): Promise<Put> {
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
-    // Under a hidden name, nothing can be added to the source, so only copied files are deleted later.
+    // The source gets a hidden name. Nothing can be added to it then, so the later removal deletes only files that were copied.
     const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
     aside = setAside(source.folder, source.name, roots, temporaries, { successor });
     if (!isSameState(copied, await treeState(aside.realPath)))
@@ -201,12 +204,12 @@ async function relocateAcross(move: Move): Promise<Put> {
   } catch (error) {
     if (isHeld(error)) {
       temporaries.delete(hiddenPath);
-      // If this fails, the next start removes the source.
+      // If the source cannot be removed, the next start removes it. The file is held in any case.
       await aside?.remove().catch(() => {});
       throw error;
     }
     aside?.putBack();
-    // The target's folder may have been moved with the copy.
+    // The current path is used, because the folder of the target may have been moved together with the copy.
     const isGone = await removeAll(roots, `${target.folder.currentPath()}/${hidden}`).catch(() => false);
     if (isGone) temporaries.delete(hiddenPath);
     throw asServiceError(error);

@@ -9,7 +9,7 @@ import { neededRights } from '../needed-rights.ts';
 export interface ReplacementRules {
   /** `anything` includes a folder with all its members. */
   mayReplace: 'nothing' | 'file' | 'anything';
-  /** Whether a file may replace a folder, or a folder a file, as in RFC 4918 §9.8.4. */
+  /** Whether a file may replace a folder, and a folder may replace a file, as in RFC 4918 §9.8.4. */
   acrossKinds: boolean;
 }
 
@@ -19,8 +19,8 @@ export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: 
 }
 
 /**
- * Checks that `source` may replace the destination: by the rules, and by the account's rights to remove the destination with all its
- * members.
+ * Checks that `source` may replace the destination. The rules must allow the replacement, and the account needs the rights to remove the
+ * destination and all its members.
  *
  * @param realTo real path of the destination
  * @throws ServiceError `destination-exists`, `exists` if only one of source and destination is a folder, `name-taken` without the right to

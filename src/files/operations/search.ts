@@ -4,25 +4,26 @@ import type { AccountPaths } from '../account-paths.ts';
 import type { Entry, ListedEntry } from '../entry.ts';
 import { accountListing, type EntryBatches } from './account-listing.ts';
 
-/** Limits of a search. */
+/** Limits of a search, so that it ends and does not slow down other requests. */
 export const searchLimits = { lookedAtPerSecond: 10_000, found: 1_000, seconds: 30, waitingFolders: 100_000 } as const;
 
 export interface FoundEntry extends ListedEntry {
   path: VirtualPath;
 }
 
-/** Makes differences in case and in composed characters vanish. */
+/** Folds a text, so that differences in case and in composed characters do not matter. */
 function fold(text: string): string {
-  // `toLowerCase` comes first for characters such as the kelvin sign (U+212A), which only it maps to a usual letter.
+  // Some characters, such as the kelvin sign (U+212A), are their own upper case, but have a usual letter as lower case (k). So
+  // `toLowerCase` comes first.
   return text.normalize('NFC').toLowerCase().toUpperCase();
 }
 
 /**
- * Searches a folder tree, upper levels first, for names that contain a text. Yields batches; an empty one shows progress. Skips folders
- * that the account may not list, and does not follow symbolic links.
+ * Searches a folder tree, upper levels first, for names that contain a text. Yields the results in batches; an empty batch shows progress.
+ * Folders that the account may not list are skipped, and symbolic links are not followed.
  */
 export class Search implements AsyncIterable<FoundEntry[]> {
-  /** Whether a limit ended the search. */
+  /** Whether a limit ended the search. If so, there may be more results. */
   isTruncated = false;
   readonly #paths: AccountPaths;
   readonly #wanted: string;
@@ -77,7 +78,7 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     try {
       yield* accountListing(this.#paths, folder);
     } catch (error) {
-      // No right to list it, removed meanwhile, or a path too long for the system: the folder is skipped.
+      // The folder is skipped: the account has no right to list it, it was removed meanwhile, or its path is too long for the system.
       if (!isServiceError(error, 'forbidden', 'not-found', 'name-invalid')) throw error;
     }
   }

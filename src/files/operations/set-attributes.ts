@@ -11,9 +11,9 @@ import { ownHeldAt } from '../inspections/own-held.ts';
 export interface AttributeChange {
   /** Access and modification time, Unix time in milliseconds. */
   times?: { accessedMs: number; modifiedMs: number } | undefined;
-  /** Permission bits; set-id bits (above 0o777) are never set. */
+  /** Permission bits. Bits above 0o777 (set-id bits) are never set. */
   mode?: number | undefined;
-  /** The current owner and group; they cannot be changed. */
+  /** Owner and group. They must be the current ones, because they cannot be changed. */
   owner?: { uid: number; gid: number } | undefined;
 }
 
@@ -60,7 +60,7 @@ function applyToPath(path: string, { times, mode }: AttributeChange): void {
   if (times) utimesSync(path, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
-// O_PATH needs no right to read the file. Such a descriptor accepts changes only through its path in /proc.
+// The path is opened with O_PATH, which needs no right to read the file. Such a descriptor accepts changes only through its path in /proc.
 function applyTo(paths: AccountPaths, realPath: string, change: AttributeChange): void {
   const { fd, realPath: resolved } = paths.mounts.roots.openVerified(realPath, openToLook);
   try {

@@ -1,16 +1,16 @@
 import { compareNames, type Entry, type ListedEntry } from '../entry.ts';
 import type { EntryBatches } from './account-listing.ts';
 
-/** In larger folders, entries are packed into bytes. */
+/** Maximum number of entries that are kept as objects. In larger folders, entries are packed into bytes. */
 const blockEntries = 16_384;
 
-/** With at least this many entries, a reply may begin before all are read. */
+/** A folder with at least this number of entries is large: a reply may begin before all entries are read. */
 const largeEntries = 4096;
 
-/** Number of entries in a run (a sorted list) if the order is not by name. */
+/** Number of entries in a run (a sorted list) if the order is not by name. Sorting a run takes a few milliseconds. */
 const runEntries = 1024;
 
-/** Other requests run between two batches. */
+/** Number of entries in a batch. Other requests run between two batches. */
 const batchEntries = 256;
 
 /** Bytes of a packed entry before its name: flags, length of the name in bytes, size, modification time. */
@@ -61,18 +61,18 @@ async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]
 }
 
 /**
- * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. Beyond a
- * few tens of thousands, each is packed into 19 bytes and its name.
+ * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. At any
+ * time, only a few tens of thousands of members are kept as objects; each of the others is packed into 19 bytes and its name.
  *
  * An empty batch means that a large folder is still being read. A reply may begin at this point.
  */
 export class SortedListing implements AsyncIterable<ListedEntry[]> {
   readonly #batches: AsyncIterable<Entry[]>;
   readonly #compare: Compare;
-  /** Number of members read so far; complete when the first one is yielded. */
+  /** Number of members read so far. All members have been read before the first one is yielded. */
   count = 0;
 
-  /** @param batches entries in any order, best that of `accountListing` */
+  /** @param batches entries in any order; sorting is fastest if they have the order of `accountListing` */
   constructor(batches: AsyncIterable<Entry[]>, compare: Compare) {
     this.#batches = batches;
     this.#compare = compare;
@@ -107,7 +107,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
     if (given.length > 0) yield given;
   }
 
-  // A block that is sorted by name is often nearly sorted in other orders, too.
+  // The block is sorted by name. So it is often nearly sorted in other orders, too, and its runs are sorted quickly.
   #inRuns(block: ListedEntry[]): ListedEntry[][] {
     if (this.#compare === byName) return [block];
     const runs: ListedEntry[][] = [];
@@ -161,7 +161,7 @@ function* unpacked(bytes: Buffer): Generator<ListedEntry, undefined> {
 }
 
 function* merged(runs: readonly Run[], compare: Compare): Generator<ListedEntry> {
-  // In reverse order: the run with the next entry is the last.
+  // The runs are kept in reverse order, so that the run with the next entry is the last.
   const waiting: Run[] = [];
   for (const run of runs) if (run.first) insert(waiting, run, compare);
   for (let run = waiting.pop(); run; run = waiting.pop()) {

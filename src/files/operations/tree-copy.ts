@@ -9,16 +9,16 @@ import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.
 /** Number of members after which the event loop can serve other requests. */
 const maxAtOnce = 256;
 
-/** The state of each member of a tree, by its relative path; empty for the top. */
+/** The state of each member of a tree, by its relative path. The path of the top is empty. */
 export type TreeState = ReadonlyMap<string, string>;
 
 /**
- * Copies a file, a symbolic link, or a folder with all its members, with times and modes, to disk. Symbolic links are copied, never
- * followed.
+ * Copies a file, a symbolic link, or a folder with all its members, with times and modes. Used if a rename or a hard link is not possible,
+ * or if inspections need a copy. The copy is on disk when the promise resolves. Symbolic links are copied, never followed.
  *
  * @param parent opened folder that contains the source; `name` is the name of the source in it
  * @param target a free path
- * @returns the state of the source. Before the caller removes the source, it compares this with `treeState`
+ * @returns the state of the source. Before the caller removes the source, it compares this state with `treeState`, to find later changes
  * @throws ServiceError `never-allowed` for special files, `unavailable` if an upload into the folder is running
  */
 export async function copyTree(roots: RealRoots, parent: OpenedFolder, name: string, target: string): Promise<TreeState> {
@@ -49,7 +49,7 @@ async function copyMember(
       mkdirSync(target, { mode: 0o700 });
       for (const member of readdirSync(folder.member('.'))) {
         if (isRemovedName(member) || isKeptName(member)) continue;
-        // A temporary file belongs to a running upload, whose content would be lost with the source.
+        // A temporary file belongs to a running upload. Its content would be lost when the source is removed.
         if (isTemporaryName(member)) throw new ServiceError('unavailable', 'An upload into the folder is under way.');
         await copyMember(roots, folder, member, `${target}/${member}`, relative === '' ? member : `${relative}/${member}`, state);
       }
@@ -103,7 +103,8 @@ export async function treeState(path: string): Promise<TreeState> {
 }
 
 async function record(state: Map<string, string>, relative: string, stats: Stats): Promise<void> {
-  // No times for a folder: the rename of the top folder changes them.
+  // The state of a folder contains no times, because the rename of the top folder changes them. The members of a folder are compared one by
+  // one.
   state.set(relative, stats.isDirectory() ? 'folder' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`);
   if (state.size % maxAtOnce === 0) await new Promise(setImmediate);
 }

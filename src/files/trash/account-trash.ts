@@ -15,13 +15,16 @@ import { relocate } from '../operations/relocate.ts';
 import { endTrashed, withTrash, withTrashed } from './trash.ts';
 import type { Trashed, TrashFolder } from './trash-folder.ts';
 
-/** The operation that put an item into the trash. To see and restore the item needs the rights for it. */
+/**
+ * The operation that put an item into the trash. The rights for this operation are also needed to see the item in the trash and to restore
+ * it.
+ */
 function deletionOperation({ isFolder, isReplaced }: Trashed): Operation {
   if (isFolder) return 'deleteFolder';
   return isReplaced ? 'replaceFile' : 'deleteFile';
 }
 
-/** The trash of an account: what it deleted or replaced, and may restore. */
+/** The trash of an account. It contains files and folders that the account deleted or replaced, and may restore. */
 export class AccountTrash {
   readonly #paths: AccountPaths;
   readonly #createFolder: (path: VirtualPath) => Promise<void>;
@@ -43,11 +46,11 @@ export class AccountTrash {
   /**
    * Restores an item, and creates missing parent folders. Emits `trashRestored`.
    *
-   * Permissions: those for the deletion; also `create-folder` for each restored folder, and `write` or `create-file` for each file.
+   * Permissions: the same as for the deletion; also `create-folder` for each restored folder, and `write` or `create-file` for each file.
    *
    * @param verify called with the new path; refuses it by throwing
    * @param wanted another path, or another name in the former folder; by default the former path
-   * @param administrator name of the administrator who restores the item, for the event
+   * @param administrator name of the administrator who restores the item for the account, for the event
    * @returns the new path
    * @throws ServiceError `not-found`, `forbidden`, `exists` if the name is taken, `parent-missing` if a folder may not be created,
    *   `name-invalid`
@@ -78,7 +81,7 @@ export class AccountTrash {
     });
   }
 
-  /** Permanently deletes every item that the account may delete. @returns the remaining items that the account may see */
+  /** Permanently deletes every item that the account may delete. @returns the items that remain and that the account may see */
   empty(): Promise<Trashed[]> {
     const paths = this.#paths;
     return withTrash(paths, async (all) => {

@@ -19,7 +19,10 @@ export interface KnownTrash {
   readonly days: number;
 }
 
-/** Records, in the data folder, the roots that have a trash: old items are deleted even if their account never signs in again. */
+/**
+ * Records, in the data folder, the roots that have a trash. So old items are deleted even if the account to which the trash belongs never
+ * signs in again.
+ */
 export class KnownTrashes {
   readonly #folder: string;
   readonly #written = new Map<string, string>();
@@ -32,13 +35,14 @@ export class KnownTrashes {
   /**
    * Applies a configuration.
    *
-   * @param daysNow returns the retention of a trash in days; 0 if its account has none in the configuration
+   * @param daysNow returns the retention of a trash in days; 0 if the account has no trash in the configuration, or is not in the
+   *   configuration
    */
   configure(daysNow: (trash: KnownTrash) => number): void {
     this.#daysNow = daysNow;
   }
 
-  /** The retention of a trash in days, from the configuration or else from the record. */
+  /** The retention of a trash in days. If the current configuration has none, `days` of the record applies. */
   daysOf(trash: KnownTrash): number {
     return this.#daysNow(trash) || trash.days;
   }

@@ -20,15 +20,17 @@ export interface Trashed {
   /** Size of the file, or of all files in the folder. */
   readonly sizeBytes: number;
   readonly isFolder: boolean;
-  /** Whether other content replaced the item. */
+  /** Whether the item was replaced by other content. */
   readonly isReplaced: boolean;
   /** Unix time in milliseconds. */
   readonly deletedMs: number;
-  /** Who deleted the item. */
+  /** The client and component that deleted the item. */
   readonly origin: EventContext;
 }
 
-/** Why an item is permanently deleted; appended to the name of its content when the deletion begins. */
+/**
+ * The reasons for which an item is permanently deleted. When the deletion begins, the reason is appended to the name of the item's content.
+ */
 export const endReasons = ['person', 'age', 'quota'] as const;
 export type EndReason = (typeof endReasons)[number];
 
@@ -36,7 +38,7 @@ const idPattern = /^[0-9a-f]{32}$/;
 const recordPattern = /^[0-9a-f]{32}\.json$/;
 const endedPattern = /^([0-9a-f]{32})\.(person|age|quota)$/;
 
-/** A larger file is not a record. */
+/** Maximum size of a record. A larger file is not treated as a record. */
 const maxRecordBytes = 64 * 1024;
 
 /** Number of members after which the event loop can serve other requests. */
@@ -47,8 +49,9 @@ export function newTrashId(): string {
 }
 
 /**
- * The trash of one account in one root. A rename moves an item's content here, with the item's ID as its name; the record is beside it.
- * Restoring and deleting both rename the content, so only one of them succeeds.
+ * The trash of one account in one root. One rename moves the content of an item here; the ID of the item is the new name of the content.
+ * The record of the item is beside the content. An item is in the trash only while its content has this name. Both restoring and deleting
+ * rename the content, so only one of them can succeed.
  */
 export class TrashFolder {
   readonly opened: OpenedFolder;
@@ -84,7 +87,7 @@ export class TrashFolder {
     return made;
   }
 
-  /** A path to a member, bound to this folder even after a move. */
+  /** A path to a member. The path stays bound to this folder, even if the folder is moved. */
   member(name: string): string {
     return this.opened.member(name);
   }
@@ -110,7 +113,7 @@ export class TrashFolder {
     }
   }
 
-  /** Corrects the paths in the record of an item whose folder was moved meanwhile. */
+  /** If the folder of an item was moved while the item was put into the trash, corrects the paths in the record. */
   correct(id: string, place: Pick<Trashed, 'path' | 'realPath'>): void {
     const trashed = this.#read(id);
     if (!trashed) return;
@@ -119,7 +122,7 @@ export class TrashFolder {
     renameSync(temporary, this.member(`${id}.json`));
   }
 
-  /** Removes the record of an item whose content is gone. After a failure, `removeStrays` removes it. */
+  /** Removes the record of an item whose content is gone. If that fails, `removeStrays` removes the record later. */
   forget(id: string): void {
     try {
       unlinkSync(this.member(`${id}.json`));
@@ -145,7 +148,7 @@ export class TrashFolder {
     return found.sort((a, b) => a.deletedMs - b.deletedMs);
   }
 
-  /** Renames the content of an item, so that only this caller deletes it. @returns false if it is no longer there */
+  /** Renames the content of an item, so that only this caller deletes it. @returns false if the content is no longer there */
   claim(id: string, reason: EndReason): boolean {
     try {
       renameSync(this.member(id), this.member(`${id}.${reason}`));
@@ -160,7 +163,7 @@ export class TrashFolder {
     if (await removeAll(this.#roots, this.contentPath(`${id}.${reason}`))) this.forget(id);
   }
 
-  /** The items that a killed process claimed but did not delete. @param beforeMs only items claimed before this time */
+  /** The items that were claimed but not deleted, because the process was killed. @param beforeMs only items claimed before this time */
   interrupted(beforeMs: number): { trashed: Trashed | undefined; id: string; reason: EndReason }[] {
     return readdirSync(this.member('.')).flatMap((name) => {
       const [, id, reason] = endedPattern.exec(name) ?? [];
@@ -169,7 +172,7 @@ export class TrashFolder {
     });
   }
 
-  /** Removes what killed processes left: old records without content, and temporary files. */
+  /** Removes files that killed processes have left: old records without content, and temporary files. */
   removeStrays(beforeMs: number, nowMs: number): void {
     const names = new Set(readdirSync(this.member('.')));
     const hasContent = (id: string) => [id, ...endReasons.map((reason) => `${id}.${reason}`)].some((name) => names.has(name));
@@ -199,11 +202,12 @@ export class TrashFolder {
       const stats = lstatSync(member);
       if (!stats.isFile() || stats.size > maxRecordBytes) return undefined;
       const trashed = parseRecord(id, JSON.parse(readFileSync(member, { encoding: 'utf8', flag: flag as unknown as string })));
-      // A process was killed before it replaced the file, so the content is only a second hard link to it.
+      // If a process was killed before it replaced the file, the content here is only a second hard link to the existing file. Such an
+      // item is not in the trash.
       if (trashed?.isReplaced && inodeAt(trashed.realPath) === inodeAt(this.member(id))) return undefined;
       return trashed;
     } catch {
-      // Another process was first, or the service did not write the file.
+      // Another process has restored or deleted the item, or the service did not write the file.
       return undefined;
     }
   }
@@ -226,7 +230,7 @@ function parseRecord(id: string, value: unknown): Trashed | undefined {
   };
 }
 
-/** A hash, because the UUID of an account may be any text. */
+/** The name of an account's trash folder. It is a hash, because the UUID of an account may be any text. */
 function folderName(accountUuid: string): string {
   return createHash('sha256').update(accountUuid).digest('hex').slice(0, 32);
 }

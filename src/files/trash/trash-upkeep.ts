@@ -9,10 +9,10 @@ import { type Trashed, TrashFolder } from './trash-folder.ts';
 const periodMs = 600_000;
 const dayMs = 86_400_000;
 
-/** Older remains of a deletion come from a killed process. */
+/** A deletion takes less time than this. Older remains come from a killed process. */
 const endsWithinMs = 60_000;
 
-/** Records without content are removed after this time: a move to the trash from another file system may take days. */
+/** Records without content are removed after this time, because a move to the trash from another file system may take days. */
 const strayAfterMs = 7 * dayMs;
 
 type Files = Pick<FilesEnvironment, 'trashes' | 'excludedPaths' | 'events' | 'clock' | 'log'>;
@@ -58,7 +58,7 @@ export async function endForAdministrator(
   await withFolder(files, known, (folder) => endTrashed(files, { folder, trashed }, 'person', context, administrator));
 }
 
-/** Deletes old items from all trashes, and finishes interrupted deletions. Only one node deletes an item. */
+/** Deletes old items from all trashes, and finishes deletions that a killed process began. Each item is deleted by only one node. */
 export class TrashUpkeep {
   readonly #files: Files;
   readonly #isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
@@ -67,7 +67,8 @@ export class TrashUpkeep {
   #isStopped = false;
 
   /**
-   * @param isJournalled whether an event is in the journal, not older than `sinceMs` (Unix time in milliseconds)
+   * @param isJournalled whether an event is in the journal. The event is not older than `sinceMs` (Unix time in milliseconds), so older
+   *   events need not be searched
    */
   constructor(files: Files, isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>) {
     this.#files = files;
@@ -85,7 +86,7 @@ export class TrashUpkeep {
     await this.#running;
   }
 
-  /** Deletes old items once. Never rejects. */
+  /** Deletes old items once. Never rejects: the next run tries again after a failure. */
   run(): Promise<void> {
     this.#running ??= this.#emptyAll().finally(() => {
       this.#running = undefined;

@@ -52,7 +52,7 @@ export async function writeRecord(
 }
 
 /**
- * Returns the current paths of a member of an opened folder, which may have been moved.
+ * Returns the current paths of a member of an opened folder. They differ from the former paths if the folder was moved.
  *
  * @param path virtual path of the member when the folder was opened
  */
@@ -76,26 +76,26 @@ export async function measureSize(
   return stats.isFile() ? stats.size : 0;
 }
 
-/** Keeps a file or folder that is about to be replaced in the trash. Ended with `settle` or `undo`. */
+/** Keeps a file or folder in the trash because it is about to be replaced. The caller calls `settle` or `undo` at the end. */
 export interface KeptReplaced {
-  /** Called just before the replacement. */
+  /** Puts the file or folder into the trash. Called just before it is replaced. */
   take(): void;
-  /** Moves the file or folder back, or removes its second hard link or copy. */
+  /** Takes the file or folder out of the trash again: moves it back to its place, or removes its second hard link or copy. */
   undo(): void;
   /** Syncs the trash. Never rejects. */
   settle(durability: Durability): Promise<void>;
 }
 
 /**
- * Prepares to keep what is about to be replaced. On a full disk, resolves with undefined, and nothing is kept.
+ * Prepares to keep a file or folder that is about to be replaced. On a full disk, resolves with undefined, and nothing is kept.
  *
- * @param mustGo whether a file, too, is moved, because a folder replaces it
+ * @param mustGo whether a file, too, is moved into the trash instead of getting a second hard link. Needed if a folder replaces the file
  */
 export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<KeptReplaced | undefined>;
 
 /**
- * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link (or is copied), so that its name
- * changes from the old to the new content in one step. A folder is renamed.
+ * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link (or is copied, if no link can be
+ * made), so that the name of the file changes from the old to the new content in one step. A folder is renamed.
  *
  * @returns undefined for an account without a trash
  */
@@ -123,7 +123,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const undo = () => {
       try {
         if (isTaken && id !== undefined) {
-          // Inspections have judged a move of the parent without this item, so it stays in the trash.
+          // If the parent was moved meanwhile, inspections have judged that move without this item. So the item stays in the trash.
           if (goes && isMoved()) return;
           if (goes) renameSync(folder.member(id), parent.member(name));
           else removeIfThere(folder.member(id));
@@ -193,7 +193,10 @@ export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Pro
   }
 }
 
-/** Replaces a file whose old content is kept in the trash, if the quota has room for both. */
+/**
+ * Replaces a file whose old content is kept in the trash. If the quota has no room for both, the file is replaced, and the old content is
+ * not kept.
+ */
 export async function whileKept<T>(
   kept: KeptReplaced,
   put: (kept: KeptReplaced | undefined) => Promise<T>,
@@ -267,7 +270,7 @@ export async function endTrashed(
   return true;
 }
 
-/** The event of a permanent deletion. Its UUID follows from the item's ID, so that a repetition after a crash emits the same event. */
+/** The event of a permanent deletion. Its UUID is derived from the item's ID, so that a repetition after a crash emits the same event. */
 export function endedDraft(
   { id, path, realPath, isFolder, sizeBytes, origin }: Trashed,
   reason: EndReason,
@@ -279,7 +282,8 @@ export function endedDraft(
 }
 
 /**
- * Reserves room for an upload under the account's quota. Deletes the oldest items of the trash if the upload fits only then.
+ * Reserves room for an upload under the quota of the account. If the upload does not fit, the oldest items of the trash are deleted, but
+ * only if the whole trash is large enough to make room for the upload.
  *
  * @param replacedBytes size of the file that the upload will replace
  * @throws ServiceError `storage-full`

@@ -23,9 +23,9 @@ interface Backup {
 }
 
 /**
- * The unfinished uploads of several nodes. This node backs up the records of its uploads in its data folder, for a shared store that loses
- * them: then an upload whose file has its final name ends with `fileUploaded`, any other with `uploadFailed` and without its content. But a
- * held upload stays held.
+ * The unfinished uploads of several nodes. In its data folder, this node backs up the records of uploads that it began or continued. When
+ * the shared store has lost a record, the backup is used: if the file already has its final name, the upload ends with `fileUploaded`; if
+ * not, the upload ends with `uploadFailed`, and its content is removed. But an upload that was held for review stays held.
  */
 export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;
@@ -86,9 +86,10 @@ export class BackedUpUploads implements UploadStore {
   async #restore({ record }: Backup, isStored: () => Promise<boolean>): Promise<void> {
     const content = statsAt(record.contentPath);
     if (content?.isFile()) {
-      // A request that takes over an upload writes to a copy, so the earlier content may remain after the upload was completed.
+      // A request that takes over an upload writes to a copy of its content. So the earlier content may still exist, although the upload
+      // was completed from the copy.
       if (await isStored()) removeContent(record.contentPath);
-      // A held upload has all its content.
+      // A held upload has all its content, so it stays held.
       else await this.#store.restore(record.held && !record.ending ? record : this.#ended(record, content.size));
     } else if (hasItsName(record) && !(await isStored())) await this.#store.restore(record);
   }
@@ -109,7 +110,7 @@ export class BackedUpUploads implements UploadStore {
     return { ...record, offsetBytes, completion: undefined, outcome: undefined, ending };
   }
 
-  // Only logged: Redis has already accepted the change.
+  // A failed backup is only logged, because Redis has already accepted the change.
   async #backUp(record: UploadRecord): Promise<UploadRecord> {
     const { id, outcome } = record;
     if (outcome) await this.#forget(id);
@@ -144,7 +145,10 @@ export class BackedUpUploads implements UploadStore {
   }
 }
 
-/** A change of these requires a new backup: the path of the content, the path of `putAside`, and the state of a held upload. */
+/**
+ * The parts of a record that require a new backup when they change: the path of the content, the path to which `putAside` would rename it,
+ * and the state of a held upload.
+ */
 function stateKey({ contentPath, completion, held }: UploadRecord): string {
   return `${contentPath}\0${completion?.asidePath ?? ''}\0${held?.state ?? ''}`;
 }

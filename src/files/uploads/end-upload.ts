@@ -16,14 +16,14 @@ import { isEnding, type UploadEnding, type UploadHold, type UploadRecord, type U
 /** Maximum number of uploads that end at the same time. They share the syncs of the journal. */
 export const endsAtOnce = 32;
 
-/** An upload that ends without becoming a file. */
+/** Facts about an upload that ends without becoming a file. */
 interface UploadEnd {
   how?: UploadEnding['how'];
   /** Whether the client knows the URL of the upload. */
   isTold?: boolean;
-  /** Event data; by default those of the record. */
+  /** Event data; by default from the record. */
   data?: UploadEnding['data'] | undefined;
-  /** Context of the events; by default that of the request that began the upload. */
+  /** Context of the events; by default the context of the request that began the upload. */
   context?: EventContext;
   /** Current path of the content, if its folder was moved. */
   contentPath?: string;
@@ -33,10 +33,10 @@ type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
 
 /**
  * Ends an upload that does not become a file. Removes its content and emits `uploadFailed` with the reason. The record keeps the reason for
- * a while, except for a cancelled upload, or if the client does not know its URL.
+ * a while. If the upload was cancelled, or the client does not know its URL, the record is removed immediately.
  *
  * @returns the last state of the record
- * @throws ServiceError `unavailable` if the hold is lost; then the upload is unchanged
+ * @throws ServiceError `unavailable` if the hold is lost; in that case, the upload is unchanged
  */
 export async function endUpload(files: Dependencies, hold: UploadHold, reason: ServiceError, end: UploadEnd): Promise<UploadRecord> {
   const record = await decideEnd(files, hold, reason, end);
@@ -56,8 +56,8 @@ export function decideEnd(
 }
 
 /**
- * Emits the events of a recorded end, and keeps the outcome for later requests. After a crash, the caller first checks whether the events
- * were emitted.
+ * Emits the events of a recorded end, and keeps the outcome of the upload for later requests. After a crash, the caller first checks
+ * whether the events have already been emitted.
  *
  * @throws as `endUpload`
  */
@@ -67,7 +67,7 @@ export async function emitEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
   const { id, path, origin, contentPath, ending } = record;
   const { message, how, data } = ending;
   const context = given ?? origin;
-  // While the content was removed, the hold may have been lost.
+  // The removal of the content can take long enough for the hold to be lost.
   await hold.confirm();
   const members = { ...pathData(path, `${dirname(contentPath)}/${baseName(path)}`), ...data, details: message };
   const { uploadFailed } = eventIds;
@@ -93,8 +93,8 @@ export async function concludeEnd(
 }
 
 /**
- * Cancels an upload for an administrator, after ending the request that sends its content. Emits `unfinishedUploadEnded` and
- * `uploadFailed`. Does nothing if the upload is over or is being completed.
+ * Cancels an upload at the request of an administrator. A request that sends content to the upload is ended first. Emits
+ * `unfinishedUploadEnded` and `uploadFailed`. Does nothing if the upload is over or is being completed.
  */
 export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>, id: string): Promise<void> {
   await whileHeld(files.uploads, id, async (hold, record) => {
@@ -105,9 +105,10 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
 }
 
 /**
- * Ends the unfinished uploads into a folder that was removed or moved, after the requests that send their content. Emits `uploadFailed` for
- * each. A `PassingUpload` continues in a moved folder. Never rejects: an upload that cannot be ended now ends with its next request, or
- * when it expires.
+ * Ends the unfinished uploads into a folder that was removed or moved. Emits `uploadFailed` for each. Requests that send content to these
+ * uploads are ended first. An upload that ends with its connection (`PassingUpload`) fails only if the folder was removed. If the folder
+ * was moved, such an upload continues in the moved folder. Never rejects, because the folder is already removed or moved: an upload that
+ * cannot be ended now ends with its next request, or when it expires.
  *
  * @param realPath former path of the folder, with symbolic links resolved
  * @param after `isGone`: whether the folder was removed; `contentIn`: returns the current real path of its content
@@ -125,7 +126,7 @@ export async function endUploadsBelow(
     if (record.outcome) return;
     const reason = new ServiceError('not-found', `The folder of the upload was ${isGone ? 'removed' : 'moved'}.`);
     const contentPath = (contentIn() ?? realPath) + record.contentPath.slice(realPath.length);
-    // `UploadUpkeep` finishes such uploads.
+    // `UploadUpkeep` finishes uploads whose file already has its final name, or whose end is recorded.
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
@@ -134,7 +135,10 @@ export async function endUploadsBelow(
   if (isGone) await attempt(held.loseFolder(realPath, contentIn));
 }
 
-/** Runs an action on an upload, if it exists, after ending the request that sends its content. */
+/**
+ * Runs an action on an upload, if it exists. A request that sends content to the upload is ended first, so that only the action changes the
+ * upload.
+ */
 export async function whileHeld(
   uploads: UploadStore,
   id: string,
@@ -150,7 +154,7 @@ export async function whileHeld(
 
 /** Removes the content of an upload, if it still exists. */
 export function removeContent(contentPath: string): void {
-  // A damaged record must not lead to the removal of other files.
+  // The name is checked, so that a damaged record cannot lead to the removal of other files.
   if (!isKeptName(basename(contentPath))) return;
   try {
     const stats = lstatSync(contentPath);
@@ -160,7 +164,7 @@ export function removeContent(contentPath: string): void {
   }
 }
 
-/** The UUID of an event that an upload emits at most once: a repetition after a crash has the same one. */
+/** The UUID of an event that an upload emits at most once. It is derived from both IDs, so a repetition after a crash has the same UUID. */
 export function uploadEventUuid(uploadId: string, eventId: number): string {
   const bytes = createHash('sha256').update(`${uploadId} ${eventId}`).digest().subarray(0, 16);
   // RFC 9562 §5.8: version 8, for custom formats.

@@ -12,7 +12,7 @@ import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRec
 export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backendUuid' | 'modifiedMs' | 'notes'> {
   /** Size in bytes, if the client announced it. */
   lengthBytes: number | undefined;
-  /** Refuses the upload by throwing, before it begins; the request that completes it verifies again. */
+  /** Called before the upload begins; throws an error to refuse it. The request that completes the upload verifies again. */
   verify: ((current: Entry | undefined) => void) | undefined;
 }
 
@@ -58,7 +58,7 @@ export async function findUpload(
   request: { realPath: (path: VirtualPath) => Promise<string>; onWanted: (() => void) | undefined },
 ): Promise<ResumableUpload> {
   const { uploads, clock } = paths.environment;
-  // Uploads of other accounts must be neither revealed nor interrupted.
+  // The owner is checked first, so that uploads of other accounts are neither revealed nor interrupted.
   await findRecord(paths, id);
   const hold: UploadHold = await uploads.hold(id, request.onWanted ?? (() => {}));
   try {
@@ -86,9 +86,9 @@ async function findRecord(paths: AccountPaths, id: string): Promise<UploadRecord
 function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): UploadRecord {
   const { account } = paths;
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
-  // A token or link allows only uploads to paths at which it may create files.
+  // A client with a token or shared link can continue only uploads to paths at which it may create files.
   if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
-  // Visitors of a link continue only uploads of the same link.
+  // Visitors of a shared link can continue only uploads that visitors of the same link began.
   if (account.grant?.link !== undefined && record.origin.link !== account.grant.link) throw unknownUpload();
   return record;
 }

@@ -20,10 +20,10 @@ import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from 
 import { takeOverContent } from './take-over.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
-/** Errors whose cause may pass. `internal` means that the disk failed. */
+/** Errors whose cause may pass, so a later request may continue the upload. For example, `internal` means that the disk failed. */
 const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests', 'internal'] as const;
 
-/** Whether an error ends an upload: every later request would fail in the same way. */
+/** Whether an error ends an upload, because every later request would fail for the same reason. */
 export function isFinal(error: unknown): boolean {
   return !isServiceError(asServiceError(error), ...passing);
 }
@@ -41,8 +41,8 @@ interface Receiving extends Transfer {
 }
 
 /**
- * An upload that may take several requests. One request at a time holds it, and ends with `keep`, `end` or `release`, or `commit` and then
- * `conclude`.
+ * An upload that may take several requests. One request at a time holds the upload. At its end, that request calls `keep`, `end` or
+ * `release`, or `commit` and then `conclude`. Then the next waiting request gets the upload.
  */
 export class ResumableUpload {
   readonly #paths: AccountPaths;
@@ -55,12 +55,14 @@ export class ResumableUpload {
   #isReleased = false;
   /** Called during a request with the number of bytes on disk; never with the complete size. */
   onProgress: ((offsetBytes: number) => void) | undefined;
-  /** Whether the client knows the upload's URL. If not, it cannot continue, so the first error ends the upload. */
+  /** Whether the client knows the upload's URL. If not, the client cannot continue the upload, so the first error ends it. */
   isKnownToClient = true;
-  /** For the release of a held upload: the administrator, or the gate that it passed. After an error, the upload stays held. */
+  /**
+   * Set if a held upload is released: the administrator who released it, or the gate that it passed. After an error, the upload stays held.
+   */
   released: { administrator?: string; gate?: Gate } | undefined;
 
-  /** @param realPath repeats all checks that may refuse the upload, and returns the real path that the file will have */
+  /** @param realPath repeats all checks that may refuse the upload, and resolves with the real path that the file will have */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
     this.#paths = paths;
     this.record = record;
@@ -94,7 +96,7 @@ export class ResumableUpload {
     }
   }
 
-  /** Ends a request after an error, and also the upload if no later request can continue it. */
+  /** Ends a request after an error. If a later request can continue the upload, keeps it; otherwise ends the upload. */
   async fail(error: unknown): Promise<void> {
     if (!this.released && (!this.isKnownToClient || isFinal(error))) await this.end(error);
     else if (this.#receiving) await this.#goBack();
@@ -158,7 +160,8 @@ export class ResumableUpload {
     this.#receiving = undefined;
   }
 
-  // The complete size is not confirmed: the client would not send the request that completes the upload.
+  // The complete size is not confirmed here. If the client learned that all bytes are stored, it would not send the request that completes
+  // the upload.
   #confirm(sizeBytes: number): void {
     const { lengthBytes } = this.record;
     if (lengthBytes !== undefined && sizeBytes >= lengthBytes) return;
@@ -211,7 +214,8 @@ export class ResumableUpload {
   /**
    * Ends the request, and keeps its content for another request. The content is on disk when the promise resolves.
    *
-   * @param mayBeWhole whether the complete announced length may be confirmed; if not, the completing request sends the last byte again
+   * @param mayBeWhole whether the complete announced length may be confirmed. If not, the last byte is not confirmed, and the request that
+   *   completes the upload has to send it again
    */
   async keep(mayBeWhole: boolean): Promise<void> {
     const { writer, reservation, startedMs } = this.#opened;
@@ -239,9 +243,10 @@ export class ResumableUpload {
   }
 
   /**
-   * Renames the content to its final name. Emits `fileUploaded`, on disk when the promise resolves. The caller then calls `conclude`.
+   * Renames the content to its final name. Emits `fileUploaded`, which is on disk when the promise resolves. The caller then calls
+   * `conclude`.
    *
-   * @param verify called right before the rename, under the mutex of the path; refuses the upload by throwing
+   * @param verify called right before the rename, while the final path is locked; refuses the upload by throwing
    * @param sha256 digest of the content, for the event
    * @throws ServiceError; `isFinal` says whether the error ended the upload
    */
@@ -249,10 +254,10 @@ export class ResumableUpload {
     try {
       return await this.#commit(verify, sha256);
     } catch (error) {
-      // The file has its final name. `UploadUpkeep` emits a missing event later.
+      // After `not-durable`, the file has its final name. If its event is missing, `UploadUpkeep` emits it later.
       if (isServiceError(error, 'not-durable') && error.details.recorded)
         await this.conclude({ kind: 'stored', headers: [] }).catch(() => {});
-      // After a failure, `UploadUpkeep` finds the held upload and records the outcome.
+      // If the outcome cannot be recorded, `UploadUpkeep` finds the held upload and records the outcome.
       else if (isHeld(error)) await this.#concludeHeld(error).catch(() => {});
       else if (!this.#receiving) this.release();
       else await this.fail(error);
@@ -260,7 +265,7 @@ export class ResumableUpload {
     }
   }
 
-  // A client that lost the reply gets the same one when it asks again.
+  // The outcome is kept. If the client lost the reply, it gets the same reply when it asks again.
   async #concludeHeld({ details }: ServiceError): Promise<void> {
     this.#stopReceiving();
     await this.conclude({ kind: 'stored', headers: [['held', String(details.held_id)]] });
@@ -296,7 +301,7 @@ export class ResumableUpload {
       keep: keepReplaced(this.#paths, path),
     });
     this.#stopReceiving();
-    // Another process may have taken over the upload while this one was suspended.
+    // If this process was suspended, another process may have taken over the upload and emitted the event.
     await this.#hold.confirm();
     if (releasedBy !== undefined) {
       const released = this.#paths.draft(eventIds.heldUploadReleased, path, { held_id: id, administrator: releasedBy || undefined });
@@ -320,10 +325,11 @@ export class ResumableUpload {
   }
 
   /**
-   * Ends the upload, which does not become a file. An existing file is unchanged. Emits `uploadFailed`.
+   * Ends the upload, which does not become a file. Removes its content; an existing file is unchanged. Emits `uploadFailed`.
    *
    * @param reason error for the event and for later requests
-   * @param how `cancelled` by the client: also emits `unfinishedUploadEnded`, and removes the record immediately
+   * @param how `cancelled` if the client cancelled the upload. In that case, also emits `unfinishedUploadEnded`, and removes the record
+   *   immediately
    */
   async end(reason: unknown, how?: 'cancelled'): Promise<void> {
     const { environment, mounts, context } = this.#paths;
@@ -353,19 +359,19 @@ export class ResumableUpload {
     }
   }
 
-  /** Passes the upload to the next request. */
+  /** Passes the upload to the next request. Further calls do nothing. */
   release(): void {
     if (!this.#isReleased) this.#hold.release();
     this.#isReleased = true;
   }
 
-  /** For the receipt of a link's visitor. */
+  /** The digest of a held upload that came through a shared link; the visitor's receipt shows it. Undefined for other uploads. */
   get #digestOfHeld(): Buffer | undefined {
     const { held, origin } = this.record;
     return held && origin.link !== undefined ? Buffer.from(held.digest, 'base64') : undefined;
   }
 
-  /** Whether the first request set conditions (`notes` has the headers). */
+  /** Whether the request that began the upload set conditions (`notes` has the headers). */
   get #isConditional(): boolean {
     return Object.keys(this.record.notes).some((name) => name.startsWith('if'));
   }

@@ -17,12 +17,13 @@ const copyFileAsync = promisify(copyFile);
 const gone = () => new ServiceError('not-found', 'The content of the upload is gone.');
 
 /**
- * Gives an upload a new content file, a clone or copy of the confirmed part. An earlier holder that resumes changes only the old file,
- * which no longer has a name.
+ * Gives an upload a new content file that only its holder has open: a clone or copy of the confirmed part. If the earlier holder resumes
+ * later, it changes only the old file, which no longer has a name.
  *
  * @param parent folder of the content
  * @returns the record with the new path
- * @throws ServiceError `not-found` if the content is gone; `unavailable` if the hold is lost or the content cannot be copied
+ * @throws ServiceError `not-found` if the content is gone; `unavailable` if the hold is lost or the content cannot be copied, for example
+ *   because the disk is full
  */
 export async function takeOverContent(
   { temporaries }: Pick<FilesEnvironment, 'temporaries'>,
@@ -37,14 +38,14 @@ export async function takeOverContent(
   try {
     record = await hold.renewContent(newPath);
   } catch (error) {
-    // After any other error, the new path may be recorded, so the new content must stay.
+    // If the hold is lost, the new path was not recorded. After any other error, it may be recorded, so the new content must stay.
     if (isLost(error)) removeContent(newPath);
     throw error;
   }
   try {
     removeContent(contentPath);
   } catch {
-    // The next start of the service removes the former content.
+    // The former content, which the upload no longer needs, is recorded, so that the next start of the service removes it.
     temporaries.add(contentPath);
   }
   return record;
@@ -63,7 +64,7 @@ async function copyBeginning(
     const fd = openSync(member, constants.O_RDWR | constants.O_NOFOLLOW);
     try {
       if (lstatSync(member).size < sizeBytes) throw gone();
-      // Bytes beyond the size were never confirmed.
+      // Bytes beyond the size were never confirmed, so they are cut off.
       ftruncateSync(fd, sizeBytes);
       await fsyncAsync(fd);
     } finally {
@@ -83,10 +84,10 @@ async function copyBeginning(
 }
 
 /**
- * Moves the content of an upload aside, so that a suspended process can no longer complete the upload.
+ * Moves the content of an upload aside. If a suspended process had begun to complete the upload, that process will find no file to rename.
  *
  * @param inode inode of the content
- * @returns whether the content is aside, and not under its final name or gone
+ * @returns whether the content is aside; false if the content already has its final name, or is gone
  */
 export function putAside(contentPath: string, asidePath: string, inode: string): boolean {
   try {
@@ -95,6 +96,6 @@ export function putAside(contentPath: string, asidePath: string, inode: string):
   } catch (error) {
     if (!['ENOENT', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw error;
   }
-  // An earlier run may have moved the content without recording it.
+  // This also finds content that an earlier run moved aside without recording it.
   return inodeAt(asidePath) === inode;
 }

@@ -1,7 +1,7 @@
 import { NamedCounts } from '../../lib/concurrency/slots.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** An upload that ends with its connection, and has no record. */
+/** An upload that ends with its connection. It cannot be continued, and has no record. */
 export interface PassingUpload {
   readonly accountUuid: string;
   readonly folder: string;
@@ -14,7 +14,7 @@ export class PassingUploads {
   readonly #underWay = new Set<PassingUpload>();
   readonly #counts = new NamedCounts();
 
-  /** Counts a running upload. @returns a function that reports its end */
+  /** Counts a running upload. @returns a function that reports the end of the upload; further calls of this function do nothing */
   enter(upload: PassingUpload): () => void {
     this.#underWay.add(upload);
     this.#counts.add(upload.accountUuid, 1);
@@ -27,7 +27,7 @@ export class PassingUploads {
     return this.#counts.get(accountUuid);
   }
 
-  /** Reports that a folder was removed to the uploads in it or below it. */
+  /** Reports to the uploads in a folder, or below it, that the folder was removed. */
   dismiss(realPath: string): void {
     for (const { folder, onGone } of [...this.#underWay]) if (isWithin(folder, realPath)) onGone();
   }
@@ -40,13 +40,13 @@ export interface UploadTurn {
 }
 
 interface Hold {
-  /** Resolves when this hold and all earlier ones are over. */
+  /** Resolves when this hold and all earlier ones have released the upload. */
   readonly over: Promise<void>;
   want(): void;
   release(): void;
 }
 
-/** Gives each upload to one request at a time, in their order. A new request asks the older ones to end. */
+/** Gives each upload to one request at a time, in the order of the requests. A new request asks the older ones to end. */
 export class UploadHolds {
   /** The holds of each upload, oldest first. */
   readonly #holds = new Map<string, Hold[]>();
@@ -86,7 +86,7 @@ export class UploadHolds {
     };
   }
 
-  /** Asks all requests that hold an upload, or wait for it, to end, and waits for that. */
+  /** Asks all requests that hold an upload, or wait for it, to end. Resolves when they have ended. */
   async quiet(id: string): Promise<void> {
     const last = this.#holds.get(id)?.at(-1);
     last?.want();

@@ -11,21 +11,22 @@ export interface UploadOrder {
   readonly accountUuid: string;
   readonly path: VirtualPath;
   /**
-   * Real path of the hidden file with the content. Only the request that holds the upload writes to it. After a takeover
-   * (`UploadHold.isTakeover`), the earlier holder may still have it open, so the next one replaces it.
+   * Real path of the hidden file with the content; the symbolic links in the path of its folder are resolved. Only the request that holds
+   * the upload writes to the file. If an earlier holder did not release the upload (`UploadHold.isTakeover`), it may still have the file
+   * open, so the next holder replaces the file by another one.
    */
   readonly contentPath: string;
-  /** Who began the upload, for events without a request. */
+  /** The client and component that began the upload, for events without a request. */
   readonly origin: EventContext;
   /** Parsed upload metadata, for `data.metadata` of the events. */
   readonly metadata?: Record<string, string[]> | undefined;
-  /** UUID of the event handler for whose reply the upload waits. */
+  /** UUID of an event handler. When the file is stored, the upload waits for the reply of this handler before it ends. */
   readonly backendUuid?: string | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   readonly modifiedMs?: number | undefined;
-  /** Strings that the protocol needs in later requests, such as headers of the first one. */
+  /** Strings that the protocol needs in later requests, such as headers of the first request. */
   readonly notes: Readonly<Record<string, string>>;
-  /** Set for a complete upload that an inspection holds. */
+  /** Set for an upload that has all its content and is held by an inspection. */
   readonly held?: HeldFacts | undefined;
 }
 
@@ -35,15 +36,15 @@ export interface FailedUpload {
   readonly message: string;
 }
 
-/** Kept for clients that did not get the reply. */
+/** The outcome of an upload, kept for clients that did not get the reply. */
 export type UploadOutcome = { readonly kind: 'stored'; readonly headers: readonly (readonly [string, string])[] } | FailedUpload;
 
-/** Recorded before the rename to the final name, so that another process can find out whether it was made. */
+/** Recorded before the content is renamed to its final name, so that another process can later find out whether the rename was made. */
 export interface UploadCompletion {
-  /** Inode of the content (`inodeAt`), also under its final name. */
+  /** Inode of the content (`inodeAt`), by which the file is recognised under its final name. */
   readonly inode: string;
   readonly target: string;
-  /** The numbered name, because the requested one was taken. */
+  /** The numbered name that the file got because the requested name was taken. */
   readonly numberedName?: string;
   /** UUID of the event `fileUploaded`. */
   readonly eventUuid: string;
@@ -51,19 +52,19 @@ export interface UploadCompletion {
   readonly atMs: number;
   /** Data of that event. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Hidden real path to which another process renames the content to prevent the completion. */
+  /** Hidden real path. If another process must prevent the completion, that process renames the content to this path. */
   readonly asidePath: string;
   /** For a held upload: the administrator who released it; empty if a late inspection accepted it. */
   readonly releasedBy?: string | undefined;
 }
 
-/** Recorded before an upload ends without becoming a file: before the removal, the events and the outcome. */
+/** Recorded before an upload ends without becoming a file. Next, the content is removed, events are emitted, and the outcome is kept. */
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`, if one is emitted. `cancelled` also removes the record. */
+  /** Reason in event `unfinishedUploadEnded` or `heldUploadEnded`; undefined if neither is emitted. `cancelled` also removes the record. */
   readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
-  /** Whether the client knows the URL of the upload. If not, no outcome is kept. */
+  /** Whether the client knows the URL of the upload. If it does not, no outcome is kept. */
   readonly isTold: boolean;
   readonly data: Readonly<Record<string, unknown>>;
   /** Unix time in milliseconds. */
@@ -71,7 +72,7 @@ export interface UploadEnding {
 }
 
 export interface UploadProgress {
-  /** Bytes on disk. */
+  /** Bytes of the content that are on disk. */
   readonly offsetBytes: number;
   /** Complete size, if the client has announced it. */
   readonly lengthBytes: number | undefined;
@@ -91,8 +92,8 @@ export interface UploadRecord extends UploadOrder, UploadProgress {
   /** The ID of the upload in its URL. It cannot be guessed. */
   readonly id: string;
   /**
-   * When the upload expires, or the record of an ended upload is removed; Unix time in milliseconds. Each change renews it, except for a
-   * held upload.
+   * Time at which the upload expires, or at which the record of an ended upload is removed; Unix time in milliseconds. Each change renews
+   * this time, except for a held upload.
    */
   readonly expiresMs: number;
 }
@@ -104,23 +105,26 @@ export interface UploadLimits {
 }
 
 /**
- * Exclusive access of one request to an upload. If the request is suspended for too long, another one takes over. The suspended request
- * notices this at its next change, and must then not access the upload.
+ * Exclusive access of one request to an upload. Only this request may change the upload. If the request is suspended for too long, another
+ * request takes the hold over. The suspended request notices this at its next change. From then on, it must not access the upload.
  */
 export interface UploadHold {
   /** The current state of the upload; undefined if it does not exist. */
   readonly record: UploadRecord | undefined;
-  /** Whether a newer request asks for the upload, so that this one must end. */
+  /** Whether a newer request asks for the upload. If so, this request must end. */
   readonly isWanted: boolean;
-  /** Whether an earlier holder may still have the content open, so that `renewContent` must precede all writes. */
+  /**
+   * Whether an earlier holder never released the upload, and may still have the content open. If so, `renewContent` must precede all
+   * writes.
+   */
   readonly isTakeover: boolean;
   /**
-   * Records a change, and renews the expiry.
+   * Records a change, and renews the expiry of the upload.
    *
    * @throws ServiceError `unavailable` if the hold is lost (`isLost`), `not-found` if the upload no longer exists
    */
   change(change: UploadChange): Promise<UploadRecord>;
-  /** Records the path of a new content file. @throws as `change` */
+  /** Records the path of a new content file, which only this holder has open. @throws as `change` */
   renewContent(contentPath: string): Promise<UploadRecord>;
   /** Checks that no other request holds the upload. @throws as `change` */
   confirm(): Promise<void>;
@@ -137,15 +141,16 @@ export interface UploadHold {
 export interface UploadStore {
   /** Adds a new upload. @throws ServiceError `too-many-requests` if the account, or visitors of its shared links, reached the maximum */
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
-  /** The upload with an ID, also if it is over or expired. The ID may come from an untrusted source. */
+  /** The upload with an ID, which may come from an untrusted source; undefined if there is none. The upload may be over or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
   /**
    * Waits for the hold on the upload. Requests that hold the upload or wait for it are asked to end, so that the newest request gets the
-   * Waits for the hold on the upload. Older requests are asked to end, so that the newest gets it.
+   * upload.
+   *
    * @param onWanted called when a newer request asks for the upload
    */
   hold(id: string, onWanted: () => void): Promise<UploadHold>;
-  /** Ends the requests that hold the upload or wait for it, without a hold. Resolves when they have ended. */
+  /** Ends the requests that hold the upload or wait for it, and resolves when they have ended. Takes no hold; used by queries. */
   quiet(id: string): Promise<void>;
   /** The uploads whose content is below a real folder, except those that are over. */
   within(realPath: string): Promise<UploadRecord[]>;
@@ -154,26 +159,25 @@ export interface UploadStore {
   /**
    * Counts a `PassingUpload` towards the limit of its account.
    *
-   * @returns a function that reports the end of the upload
+   * @returns a function that reports the end of the upload; further calls do nothing
    * @throws ServiceError `too-many-requests` if the account has reached the maximum
    */
   enter(upload: PassingUpload): Promise<() => void>;
   /**
-   * Reports the removal of a folder to the uploads counted by `enter` in it or below it.
+   * Reports to uploads counted by `enter` that their folder, or a folder above it, was removed.
    *
    * @param realPath former path of the removed folder
    */
   dismiss(realPath: string): Promise<void>;
   expired(): Promise<UploadRecord[]>;
-  /** The uploads whose completion or end a stopped process began. */
+  /** The uploads that a stopped process began to complete or end, but did not finish. */
   completing(): Promise<UploadRecord[]>;
   /**
    * Restores the records of uploads that the shared store lost. A restored upload counts as one that began to end or to be completed, so
-   * Restores the records of uploads that the shared store lost. They are then among `completing`, except for held uploads that had not
-   * begun to end.
+   * that `completing` returns it. Only a held upload that had not begun to end stays held.
+   *
    * @param isStored returns whether the journal has the event `fileUploaded` of an upload. Events before `sinceMs` (Unix time in
-   * @param isStored returns whether the journal has the event `fileUploaded` of an upload, not older than `sinceMs` (Unix time in
-   *   milliseconds)
+   *   milliseconds) need not be searched, because the event cannot be older
    */
   endLost?(isStored: (id: string, sinceMs: number) => Promise<boolean>): Promise<void>;
 }
@@ -181,7 +185,10 @@ export interface UploadStore {
 /** Keeps the unfinished uploads of several nodes. It may lose records. */
 export interface SharedUploadStore extends UploadStore {
   missing(ids: readonly string[]): Promise<string[]>;
-  /** Adds the record of a lost upload, unless the store has it. Only a held upload then counts towards the limit of its account. */
+  /**
+   * Adds the record of a lost upload, unless the store has it. Of such uploads, only those that stay held count towards the limit of
+   * their account.
+   */
   restore(record: UploadRecord): Promise<void>;
 }
 
@@ -201,12 +208,12 @@ export function changed(record: UploadRecord, change: UploadChange, nowMs: numbe
   return { ...after, expiresMs: computeExpiry(after, nowMs, limits) };
 }
 
-/** Whether the completion or end of an upload has begun, but not finished. */
+/** Whether a process has begun to complete or end an upload, and has not finished. */
 export function isEnding({ completion, ending, outcome }: UploadProgress): boolean {
   return (completion !== undefined || ending !== undefined) && !outcome;
 }
 
-/** The key under which uploads are counted. Visitors of links must not use up the account's maximum. */
+/** The key under which uploads are counted. Visitors of shared links are counted apart, so they cannot use up the account's maximum. */
 export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountUuid' | 'origin'>): string {
   return origin.link === undefined ? accountUuid : `${accountUuid}/links`;
 }
@@ -216,17 +223,17 @@ export function refuseMoreThan(maxPerAccount: number): never {
   throw new ServiceError('too-many-requests', `An account may have at most ${maxPerAccount} unfinished or held uploads.`);
 }
 
-/** The record of an ended upload serves a client that did not get the reply. */
+/** Time for which the record of an ended upload is kept, for a client that did not get the reply. */
 export const keptWhenOverMs = 600_000;
 
 const idPattern = /^[A-Za-z0-9_-]{43}$/;
 
-/** Only such a text may become part of a path or a key. */
+/** Whether a text has the form of an ID. Only such a text may become part of a path or a key. */
 export function isUploadId(text: string): boolean {
   return idPattern.test(text);
 }
 
-// Commands would read a leading hyphen as an option.
+// The ID does not begin with a hyphen, because commands would read it as an option.
 function newId(): string {
   return randomBytes(32).toString('base64url').replace(/^-/, '_');
 }

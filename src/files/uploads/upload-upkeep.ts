@@ -17,7 +17,7 @@ const periodMs = 10_000;
 
 interface UpkeepDependencies {
   files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
-  /** The store of held uploads, unless `files.uploads` is it. */
+  /** The store of held uploads; undefined if `files.uploads` is this store. */
   held?: UploadStore;
   /** Whether an event is in the journal. @param sinceMs the event is not older than this, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
@@ -46,7 +46,7 @@ export class UploadUpkeep {
     await this.#running;
   }
 
-  /** Ends expired uploads and finishes interrupted ones, once. Never rejects. */
+  /** Ends expired uploads and finishes interrupted ones, once. Never rejects; after a failure, the next run tries again. */
   run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined;
@@ -58,10 +58,11 @@ export class UploadUpkeep {
     const { isJournalled } = this.#dependencies;
     const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
-    // Each record is read again under the hold. An error of one upload must not stop the others.
+    // Each record is read again after the hold on its upload was taken, because the record may have changed before. An error of one upload
+    // must not stop the others.
     const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
-        // No content is removed while events cannot be written.
+        // Content is not removed while events cannot be written.
         events.assertWritable();
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
@@ -103,7 +104,8 @@ export class UploadUpkeep {
       return;
     }
     if (!completion) return;
-    // The process that began the completion may only be suspended: its late rename must fail.
+    // The process that began the completion may only be suspended, and rename the content later. So the content is moved aside first: a
+    // late rename then fails.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
     if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });
@@ -129,7 +131,7 @@ export class UploadUpkeep {
     return near.find((held) => inodeAt(held.contentPath) === inode)?.id;
   }
 
-  // Emits a missing event.
+  // Returns whether the upload has become a file. If the event of the upload is missing, emits the event.
   async #isStored(
     hold: UploadHold,
     { id, path, origin }: UploadRecord,

@@ -6,9 +6,9 @@ import type { Incoming } from '../request/incoming.ts';
 /** The peer to report for a request whose connection is already closed. */
 const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };
 
-/** The trusted proxies, and their header that names the client. */
+/** The trusted proxies, and the header in which they name the client. */
 export interface ForwardedTrust {
-  /** Name of the header; empty for none. */
+  /** Name of the header; if it is empty, no header is trusted. */
   header: string;
   isProxy: (address: string) => boolean;
 }

@@ -41,9 +41,9 @@ const ofFailed = (_: Error, socket: Socket) => socket;
 export class HttpServer {
   #service: HttpService;
   readonly #http1: Server;
-  /** The server that listens: `#http1` for http; for https, a TCP server before `#tls`. */
+  /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes. Replaced for new certificates, TLS options or ticket keys, which it cannot all change. */
+  /** Makes the TLS handshakes. It is replaced for new certificates, TLS options or ticket keys, because it cannot change all of them. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -54,7 +54,10 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** The requests that are being answered. After the connection of an upload has broken, there is still work, such as its event. */
+  /**
+   * The requests that are being answered. A drain waits for them, too: after the connection of an upload has broken, the code that handles
+   * the upload still has work, such as emitting the event.
+   */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -101,7 +104,7 @@ export class HttpServer {
       throw error;
     }
     if (!this.#tls) return;
-    // The HTTP/1 server starts its timeouts at this event, which never comes if another server listens.
+    // The HTTP/1 server starts its timeouts at this event. With https the event would never come, because another server listens.
     this.#http1.emit('listening');
     this.#tlsWatch = new TlsWatch(
       () => this.#service,
@@ -109,7 +112,7 @@ export class HttpServer {
     );
   }
 
-  /** The URL of the server, with the port that it really has. */
+  /** The URL under which clients reach the server. If the configured port is 0, the URL has the port that the system chose. */
   get url(): string {
     return serverUrl(this.#service.options.type, this.#server);
   }
@@ -123,7 +126,7 @@ export class HttpServer {
     return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
 
-  /** Continues to serve, but closes each connection after the next reply: clients and proxies switch to another node. */
+  /** Continues to serve, but closes each connection after the next reply, so that clients and proxies switch to another node. */
   leave(): void {
     this.#isLeaving = true;
     this.#connections.goAway();
@@ -133,7 +136,7 @@ export class HttpServer {
     return this.#service;
   }
 
-  /** Checks options before `replace`. @throws ServiceError `unavailable` */
+  /** Checks options before `replace`. @throws ServiceError `unavailable` if `replace` could not apply them */
   checkReplaceable(options: HttpServiceOptions): void {
     if (options.type === 'https') readTlsContext(options, this.#service.clock.nowMs());
   }
@@ -147,7 +150,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Lets the accounts of a new configuration apply to the requests of this server, which the reload removes or replaces. */
+  /** Called when a reload removes or replaces this server. From then on, the accounts of the new configuration apply to its requests. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -165,7 +168,8 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting connections and lets requests finish. Cuts the remaining ones after `timeoutMs` or when `hurry` is aborted.
+   * Stops accepting connections and lets requests finish. Cuts the remaining requests after `timeoutMs` or when `hurry` is aborted. Returns
+   * when all have ended.
    * @returns whether all requests finished without being cut
    */
   async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
@@ -180,7 +184,7 @@ export class HttpServer {
     const settled = () => this.#answering.ended();
     const inTime = await drainConnections(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
     stepper.cancel();
-    // Also stops the timeouts of an HTTP/1 server that did not listen itself.
+    // This also stops the timeouts of an HTTP/1 server that did not listen itself.
     this.#http1.close();
     return inTime;
   }
@@ -201,7 +205,7 @@ export class HttpServer {
     const idleMs = this.#idleMs;
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
-    // An upload may take any time; if it stalls, the idle timeout ends it.
+    // A large upload may take any length of time. If the upload stalls, the idle timeout ends it.
     server.requestTimeout = 0;
     server.keepAliveTimeout = idleMs;
     server.setTimeout(idleMs);
@@ -211,7 +215,7 @@ export class HttpServer {
     return this.#service.options.idle_connection_timeout * 1000;
   }
 
-  // Bytes that are not a request.
+  // Bytes that the parser refused are not a request. They get a minimal reply and the connection ends.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (systemErrorCode(error) === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
@@ -219,14 +223,14 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // In the middle of another reply, the client would take this one as its content.
+    // In the middle of another reply, the client would read the error reply as content of that other reply.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());
   }
 
   #accept(socket: Socket): void {
-    // With `maxConnections`, node:cluster would pass the surplus connections from node to node for ever.
+    // Do not use `maxConnections` for this limit: node:cluster would pass the surplus connections from node to node for ever.
     if (this.#connections.count >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
     this.#connections.add(socket);
     if (!this.#tls) return;
@@ -241,7 +245,7 @@ export class HttpServer {
     const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });
     session.setTimeout(this.#idleMs, () => session.destroy());
     this.#connections.addHttp2(session);
-    // The socket may have lost its address by the time a flood is reported.
+    // Read the address now, because the socket may have lost it by the time a flood is reported.
     const { remoteAddress, remotePort } = socket;
     const onFlood = (what: string) => noteGarbage(this.#service, { remoteAddress, remotePort }, what);
     endFloods(session, this.#service.clock, onFlood, (error) => onFault(error, session));
@@ -262,7 +266,7 @@ export class HttpServer {
     else refuseExpectation(this.#service, request, stream);
   }
 
-  /** Adds a listener. If it throws, only the object that `victim` returns is destroyed. */
+  /** Adds a listener to a server. If the listener throws, only the object that `victim` returns for the arguments is destroyed. */
   #on<Args extends unknown[]>(
     server: EventEmitter,
     event: string,
@@ -291,13 +295,16 @@ const options = {
 };
 
 interface StreamListener {
-  /** Called with each request whose stream was not reset meanwhile. */
+  /** Called with each request whose stream has not been reset in the meantime. */
   onRequest(request: StreamRequest): void;
-  /** Must not throw. */
+  /** Handles a fault in a listener that Node.js calls; must not throw. */
   onFault(error: unknown, victim: { destroy(): void }): void;
 }
 
-/** Speaks HTTP/2 with the core API of Node.js: its compatibility API makes small replies a third slower (docs/design/costs.md). */
+/**
+ * Speaks HTTP/2 on a connection, with the core API of Node.js, because the compatibility API of Node.js makes small replies a third slower
+ * (docs/design/costs.md).
+ */
 function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
   const session = performServerHandshake(socket, options);
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _: number, rawHeaders: readonly string[]) => {
@@ -315,7 +322,8 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };
-    // After one turn, a stream that the client reset in the same packet is gone, and costs nothing (CVE-2023-44487).
+    // Wait one turn of the event loop. If the client reset the stream in the same packet, the stream is gone by then and costs nothing
+    // (CVE-2023-44487).
     setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
   const listener = catching(onStream, (error, stream) => onFault(error, stream));
@@ -324,13 +332,13 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
 }
 
 /**
- * Ends a stream that the client has reset without an error code. Otherwise Node.js would keep it until the request is read, and files would
- * stay open.
+ * Ends a stream when the client has reset it without an error code. Otherwise, Node.js would keep the stream until the request is read. The
+ * writer of the reply would not notice the reset, and files would stay open.
  */
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // The client may cancel a stream; the writer of the reply notices the end.
+  // The client may cancel a stream, so this listener ignores the error. The writer of the reply learns of the end by itself.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

@@ -16,11 +16,11 @@ const serverOptions: ServerOptions = {
   insecureHTTPParser: false,
   connectionsCheckingInterval: 1000,
   noDelay: true,
-  // `checkHead` refuses a request without Host; the reply of Node.js would be empty.
+  // Node.js would refuse a request without Host with an empty reply. `checkHead` refuses it with a complete reply.
   requireHostHeader: false,
 };
 
-// A property costs the garbage collector less than an entry of a WeakMap.
+// The exchange is a property of the reply, because a property costs the garbage collector less than an entry of a WeakMap.
 const exchangeKey = Symbol('exchange');
 
 type Answering = Outgoing & { [exchangeKey]?: Exchange };
@@ -40,10 +40,11 @@ interface NodeServer {
 }
 
 /**
- * Creates the Node.js server for HTTP/1 with Hono's adapter, and functions with which the same app answers HTTP/1 and HTTP/2. The caller
- * calls `answer` for one request of a connection at a time: the adapter handles no pipelining, congestion or `Expect`.
+ * Creates the Node.js server for HTTP/1 with Hono's adapter, and functions with which the same app answers HTTP/1 and HTTP/2 requests. The
+ * caller listens, and calls `answer` for the requests of a connection one after the other, because the adapter does not handle pipelining,
+ * congestion or `Expect`.
  *
- * @param service returns the current service, so that a reload takes effect with the next request
+ * @param service returns the current service; called for each request, so that a reload takes effect with the next request
  * @param answering counts the requests that are being answered
  */
 export function createNodeServer(service: () => HttpService, answering: PendingWork): NodeServer {
@@ -52,10 +53,10 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
   const server = createAdaptorServer({
     fetch: async (request, { outgoing }) => {
       const response = await app.fetch(request, (outgoing as Answering)[exchangeKey]);
-      // Hono creates a response even for a reply that was written directly.
+      // Hono creates a response even if the reply was written to the socket directly.
       return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
     },
-    // A native `Response` costs four times as much as the adapter's. `endUnreadBody` handles unread bodies.
+    // A native `Response` costs four times as much as the adapter's. `endUnreadBody`, not the adapter, handles unread bodies.
     overrideGlobalObjects: true,
     autoCleanupIncoming: false,
     hostname: 'svc',
@@ -84,5 +85,5 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
 /** Stands for unknown methods. Methods are case-sensitive, but `Request` would turn `get` into GET. */
 const otherRequest = new Request('https://svc/', { method: 'OTHER' });
 
-/** One per method: Hono reads nothing else. */
+/** One `Request` per method is enough: Hono reads only its method, and everything else is in the exchange. */
 const requests = new Map([...knownMethods].map((method) => [method, new Request(otherRequest, { method })]));

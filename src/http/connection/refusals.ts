@@ -12,7 +12,7 @@ import type { Incoming } from '../request/incoming.ts';
 /** Maximum size of a header section in bytes (docs/spec/http.md#bad-input). */
 export const headerLimitBytes = 16 * 1024;
 
-/** Status and message for each error code of the Node.js parser. */
+/** Status and message for each error code of the Node.js parser. Any other error is answered as a bad request. */
 const meanings: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, `The header section is larger than ${headerLimitBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
@@ -51,7 +51,7 @@ export function refuseExpectation(service: HttpService, incoming: Incoming, outg
   noteGarbage(service, incoming.socket, 'The Expect header is not supported, except for "100-continue".');
 }
 
-/** Emits `badRequest` for input that is not handled as a request. @param from the client's address and port */
+/** Emits event `badRequest` for input that is refused before it is handled as a request. @param from the client's address and port */
 export function noteGarbage(
   { events, component }: HttpService,
   from: { remoteAddress?: string | undefined; remotePort?: number | undefined },

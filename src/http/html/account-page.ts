@@ -13,18 +13,21 @@ import { column, limitsData, nextDirection } from './pages/listing/listing-page.
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Reads a form of a page of the account. The IDs of 1,000 items take 42 KiB. */
+/** Reads a form of a page of the account, such as the trash. The limit leaves ample room: the IDs of 1,000 items take 42 KiB. */
 export const readForm = (exchange: Exchange) => readSmallForm(exchange, 256 * 1024);
 
 interface AccountPage {
   url: string;
   title: string;
   content: Html;
-  /** Limits of new links, as in `ListingModel.share`. */
+  /** Limits of new links, as in `ListingModel.share`, for a page on which the script can create links. */
   share?: string;
 }
 
-/** Builds the reply with a page of the account, such as the trash. After a form, the page shows its result. */
+/**
+ * Builds the reply with a page of the account, such as the trash, but not with the page of a folder. If a form redirected the browser to
+ * the page, the page shows the result of the form.
+ */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content, share }: AccountPage, status = 200): Reply {
   const { language } = context;
   const { flash, clearLine } = takeFlash(exchange, language);
@@ -42,14 +45,15 @@ ${content}
  * Renders a button for the selected items.
  *
  * @param action value of the form's field `action`
- * @param name icon of an action on exactly one item; without it, the button acts on all selected items and has the icon of the trash
+ * @param name name of the icon, for an action on one item. The page's script shows this button only while exactly one item is selected.
+ *   Without `name`, the button deletes, withdraws or revokes all selected items, and has the icon of the trash
  */
 export function itemButton(action: string, label: string, name?: IconName): Html {
   const looks = name === undefined ? html`class="trigger danger"` : html`class="trigger" data-one`;
   return html`<button ${looks} name="action" value="${action}" data-icon="${name ?? 'trash'}" title="${label}">${icon(name ?? 'trash')}<span class="wide">${label}</span></button>`;
 }
 
-/** Icon and text that replace an empty list. */
+/** The icon and the text that replace an empty list. */
 interface None {
   icon: IconName;
   text: string;
@@ -60,12 +64,12 @@ export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
-  /** For a token: its name, and its last column. */
+  /** For a token: its name, and the content of its last column. For other items, both come from the path. */
   named?: { label: string; place: Html };
-  /** Whether something exists at the path now. */
+  /** Whether something exists at the path now, so that the page can link to it. */
   isThere?: boolean;
   note?: Html | false;
-  /** The third column, and the size that sorts it. */
+  /** The content of the third column, and the size by which that column is sorted. */
   about: Html | string;
   sizeBytes?: number;
   timeMs: number;
@@ -80,15 +84,15 @@ interface SelectionTable {
   tools?: Html | false;
   hint: Html | false;
   items: readonly PlacedItem[];
-  /** Titles of the third column and the column of times. `hasWords`: the third column has words instead of sizes. */
+  /** Titles of the third column and the column of times. `hasWords`: whether the third column contains words instead of sizes. */
   heads: { about: string; hasWords: boolean; time: string };
   none: None;
 }
 
-/** Maximum number of items on a page, below the limit of `readForm`. */
+/** Maximum number of items on a page. A form with the IDs of all of them stays below the limit of `readForm`. */
 export const itemsOfPage = 1000;
 
-/** Renders a form with a table that looks like a folder's, of at most `itemsOfPage` items, or a text. */
+/** Renders a form with a table that looks like a folder's. Without items, renders a text. Shows at most `itemsOfPage` items. */
 export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
   const { language } = context;
   const { url, title: label, actions, tools, hint, items, heads, none } = table;
@@ -149,12 +153,12 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** Renders facts in one line. */
+/** Renders facts in one line, separated by dots. A fact that is `false` is omitted. */
 export function factsHtml(facts: readonly (Html | string | false)[]): Html {
   return html`${facts.filter((fact) => fact !== false).map((fact, index) => html`${index > 0 && '\u00a0· '}${fact}`)}`;
 }
 
-/** Renders a list without checkboxes, or a text for none. */
+/** Renders a list without checkboxes, or a text if there are no items. */
 export function plainList({ hint, items, none }: { hint: Html; items: readonly Html[]; none: None }): Html {
   if (items.length === 0) return emptyPage(none, hint);
   return html`<div id="members" tabindex="-1">${hint}
@@ -173,7 +177,7 @@ function placedLooks({ path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>):
   return `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
 }
 
-/** Renders the name and the folder of an item, for a question. */
+/** Renders the name and the folder of an item, for a page that asks for confirmation. */
 export function placedName({ language }: PageContext, { path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): Html {
   return html`<span class="${placedLooks({ path, isFolder })}">${baseName(path) === '' ? language.text('files') : bdi(baseName(path))}</span> \
 <span class="hint">${folderHtml({ language }, parentPath(path))}</span>`;
@@ -185,7 +189,7 @@ function emptyPage({ icon: name, text }: None, hint: Html | false): Html {
 
 interface Question {
   url: string;
-  /** Of the page and of its button. */
+  /** The title of the page and of its button. */
   title: string;
   question: string;
   items: readonly Html[];
@@ -193,13 +197,13 @@ interface Question {
   /** Further fields that the user fills in. */
   fields?: Html;
   action: string;
-  /** Sent back unchanged. */
+  /** IDs that the form sends back unchanged. */
   ids: readonly string[];
   /** Whether the action destroys nothing. */
   isHarmless?: boolean;
 }
 
-/** Renders the page that asks to confirm an action on the selected items. */
+/** Renders the page that lists the selected items and asks the user to confirm the action. */
 export function questionPage(context: PageContext, asked: Question): Reply {
   const { url, title, question, items, warning, fields, action, ids, isHarmless } = asked;
   const body = html`<main class="card roomy" id="main">

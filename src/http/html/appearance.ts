@@ -13,7 +13,7 @@ interface Prepared extends Appearance {
 
 const prepared = new WeakMap<AppearanceOptions, Prepared>();
 
-/** The appearance of a service, prepared once per options object. An unreadable logo is left out. */
+/** Returns the appearance of a service, prepared once per options object. If the logo file cannot be read, there is no logo. */
 export function preparedAppearance(options: AppearanceOptions): Prepared {
   const known = prepared.get(options);
   if (known) return known;
@@ -56,7 +56,7 @@ export function sendAppearanceStyle(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 200, headers: assetHeaders({ contentType: 'text/css; charset=utf-8' }), body: style });
 }
 
-/** Answers GET of the logo. The policy prevents scripts in an SVG that is opened as a page. */
+/** Answers GET of the logo. The policy prevents scripts in an SVG from running in this origin if the SVG is opened as a page. */
 export function sendLogo(exchange: Exchange): Promise<Response> {
   const { logo } = preparedAppearance(exchange.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');

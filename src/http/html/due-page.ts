@@ -25,7 +25,7 @@ const stateTexts: Readonly<Record<ToldOccurrence['state'], PageTextName>> = {
   excused: 'dueExcused',
 };
 
-/** Maximum number of files that the page names for one occurrence. */
+/** Maximum number of files that the page names for one occurrence, that is, for one time at which files are due. */
 const maxFiles = 10;
 
 /** Answers GET of the page with the files that are due from the account (docs/spec/expectations.md#accounts). The page needs no scripts. */
@@ -44,7 +44,7 @@ function showDuePage(exchange: Exchange, expectations: readonly OwnExpectation[]
 function expectationItem(exchange: Exchange, context: PageContext, { told: { name, last: newest, next }, path }: OwnExpectation): Html {
   const { language } = context;
   const last = newest?.watched === false ? null : newest;
-  // `due` contains the local time (`2026-03-01T18:00:00+01:00`), whose parts `pathOfDay` takes.
+  // A due time such as `2026-03-01T18:00:00+01:00` contains the local time, from which `pathOfDay` takes the parts of the path.
   const expected = ({ due }: ToldOccurrence) => html` &middot; <code>${bdi(pathOfDay(path, new Date(`${due.slice(0, 19)}Z`)))}</code>`;
   return html`<li>
 <span class="i ${fileIconClasses('')}">${bdi(name)}</span>
@@ -55,7 +55,7 @@ ${next !== null && html`<p class="hint">${language.text('dueNext')}${language.te
 `;
 }
 
-/** Renders the name of a file, as a link if it exists and the account may read it. */
+/** Renders the name of a file, as a link if the file still exists and the account may read it. */
 function fileLink(exchange: Exchange, path: string): Html {
   const { files } = signedIn(exchange);
   const name = bdi(path.slice(path.lastIndexOf('/') + 1));

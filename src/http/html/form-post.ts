@@ -38,7 +38,7 @@ import type { PageContext } from './pages/page.ts';
 
 interface MemberToDelete {
   name: string;
-  /** Undefined if the member no longer exists. `sizeBytes` is undefined if the account may not see it. */
+  /** Undefined when the member no longer exists. `sizeBytes` is undefined when the account may not see the size. */
   entry: { isFolder: boolean; sizeBytes: number | undefined } | undefined;
 }
 
@@ -69,7 +69,7 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
 
 const uploadAction = 'upload-file';
 
-/** Each of these files stays open until the field `action` arrives. */
+/** Maximum number of files before the field `action`. Each of them stays open until that field arrives. */
 const maxKeptBack = 100;
 
 /** Answers POST of a form to a folder (docs/spec/files.md#forms). */
@@ -113,7 +113,7 @@ async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: 
   return [...members];
 }
 
-/** Finds the name on disk. Browsers send each line break in it as CR LF (HTML, "newlines in form data"). */
+/** Finds the name on disk. Line breaks in it can be LF or CR, but browsers send each as CR LF (HTML, "newlines in form data"). */
 function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
   if (!name.includes('\r\n') || name.includes('/')) return name;
   const { files } = exchange;
@@ -161,7 +161,7 @@ async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: F
   return replyTo(exchange, folder, 'triggered', await allResults(results));
 }
 
-/** Redirects to the folder with a message (303), or answers with JSON. */
+/** Redirects to the folder with a message (303), or answers with JSON. If an action on a member failed, the reply contains the reason. */
 function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly MemberResult[]): Reply {
   const failed = results.flatMap(({ target, problem, status }) => (problem ? { target, problem, status } : []));
   const [only] = failed;
@@ -185,7 +185,10 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
   return { status: 303, headers: { location: memberUrlPath(folder, true), 'set-cookie': flash } };
 }
 
-/** The metadata of a form: the field `metadata` has the syntax of the header; `metadata-name` and `metadata-value` form pairs. */
+/**
+ * Reads the metadata of a form. The field `metadata` has the syntax of the metadata header. The fields `metadata-name` and `metadata-value`
+ * form pairs; pairs with an empty value are omitted.
+ */
 function formMetadata(fields: FormFields): string | undefined {
   const values = fields.all('metadata-value');
   const items = fields.all('metadata-name').map((key, index) => ({ key: key.trim(), value: values[index]?.trim() ?? '' }));
@@ -193,14 +196,14 @@ function formMetadata(fields: FormFields): string | undefined {
   return lists.filter(Boolean).join(', ') || undefined;
 }
 
-/** Receives the files of one form. A file before the field `action` is committed only when the action is known. */
+/** Receives the files of one form. A file that arrives before the field `action` is committed only when the action is known. */
 class UploadReceiver {
   readonly #exchange: Exchange;
   readonly #folder: VirtualPath;
   readonly #results: MemberResult[] = [];
   readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
   readonly #stored: Pick<UploadResult, 'path' | 'eventUuid'>[] = [];
-  /** Headers of the upload back-end, for the reply. */
+  /** Headers from replies of the upload back-end, for the reply to the form. */
   #passed: ReplyHeaders = {};
   #receivedBytes = 0;
 
@@ -212,7 +215,7 @@ class UploadReceiver {
   async receive(file: FormFile, fields: FormFields): Promise<void> {
     const name = bareFileName(file.fileName);
     const action = fields.one('action');
-    // Without a selected file, a browser sends an empty part.
+    // A browser sends an empty part for a file field in which no file is selected.
     if (file.field !== uploadAction || name === '' || (action !== undefined && action !== uploadAction)) {
       file.content.resume();
       return;
@@ -269,7 +272,7 @@ class UploadReceiver {
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    // If the stream were destroyed, the parser would wait for the rest of the file forever.
+    // An error must not destroy the stream, because the parser would then wait for the rest of the file forever.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       checkRequestBytes(this.#receivedBytes, limitBytes);

@@ -45,7 +45,7 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
   return respond(exchange, accountPage(exchange, context, { url: pageUrl, title, content }));
 }
 
-/** Answers POST of a form about held uploads: the list leads to a question, the question withdraws the uploads. */
+/** Answers POST of a form about held uploads. The form of the list leads to a question. The form of the question withdraws the uploads. */
 export async function postHeldForm(exchange: Exchange): Promise<Response> {
   const { files, account } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')

@@ -26,8 +26,8 @@ import { type PageContext, pageHeaders } from './pages/page.ts';
 const orderCookie = 'SVC_LISTING';
 
 /**
- * Reads the order of a listing from the query (`?sort=size&order=desc&folders=first`), or else from the cookie, or else by default
- * (docs/spec/files.md#listings).
+ * Reads the order of a listing from the query (`?sort=size&order=desc&folders=first`), or else from the cookie. If neither has it, the
+ * default applies (docs/spec/files.md#listings). Unknown values are ignored.
  *
  * @returns the order, and the `Set-Cookie` line for a new choice
  */
@@ -61,7 +61,7 @@ function folderModel({ path, files, service }: Exchange, flash: FolderModel['fla
   };
 }
 
-/** The page of a folder for an account that may upload files, but not list them. */
+/** Renders the page of a folder for an account that may upload files, but may not list the folder. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
   const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}${context.account?.isInspected && ' inspected'}" data-taken="${model.onNameTaken}"${limitsData(model)}>
@@ -90,7 +90,7 @@ export function linkLimits({ links: { default_days: usual, maximum_days: max, re
 function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'> {
   const { path, files, visit } = exchange;
   return {
-    // With a limit of downloads, there are no previews, because each would count.
+    // If the link limits downloads, there are no previews, because a preview would count as a download.
     mayRead: files.may(path, 'readFile') && visit?.link.link?.maximumDownloads === undefined,
     mayDelete: files.may(path, 'deleteMember'),
     mayRename: files.may(path, 'rename'),
@@ -101,8 +101,8 @@ function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' | 'mayDe
 const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };
 
 /**
- * Answers GET and HEAD of a folder with a page; `?rows=lines` for only the rows, `?rows=all` for the page with all rows. A client that may
- * upload but not list gets the upload page with 403, whether or not the folder exists.
+ * Answers GET and HEAD of a folder with a page. `?rows=lines` returns only the rows for the page's script; `?rows=all` returns the page
+ * with all rows. A client that may upload but not list gets the upload page with status 403, whether or not the folder exists.
  */
 export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -120,7 +120,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { view, line: viewLine } = readView(exchange);
   const about = exchange.visit && aboutLink(context, exchange.visit, downloadAll(context));
   const folder = { ...folderModel(exchange, flash), about };
-  // Visitors of a link get no cookies.
+  // Visitors of a link get none of these cookies.
   const lines = exchange.visit ? [] : [clearLine, ...(batches ? [orderLine, viewLine] : [])];
   const cookies = lines.filter((line) => line !== undefined);
   const headers = { ...pageHeaders(context), 'set-cookie': cookies.length > 0 ? cookies : undefined };
@@ -137,7 +137,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // The redirect to `wholeUrl`, for browsers without scripts, would lose the message.
+    // A page without all rows redirects browsers without scripts to `wholeUrl`, where the message would be lost.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     ...memberRights(exchange),
@@ -148,14 +148,14 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
 
 export interface AskedSearch {
   text: string;
-  /** Whether the search covers all files of the account. */
+  /** Whether the search covers all files of the account, not only the files of the folder. */
   isEverywhere: boolean;
   top: VirtualPath;
 }
 
 /**
- * Answers GET of a search below a folder with a page that grows. For a script, which requests the results as lines of JSON, the page has
- * none.
+ * Answers GET of a search below a folder. The reply is a page that grows during the search. If a script sent the request, the page has no
+ * results, because the script requests the results separately as lines of JSON.
  */
 export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Promise<Response> {
   const { path } = exchange;
@@ -183,7 +183,7 @@ ${memberActions(context, { mayDelete: model.mayDelete, triggers: [] })}
   const page = layout(context, { title, body, hasScript: true });
   if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
   const [before = '', after = ''] = page.split(marker);
-  // The beginning of the page is sent immediately.
+  // The beginning of the page is sent immediately, while the search continues.
   return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { ...asked, after }), {
     startsAfter: 1,
   });
@@ -221,7 +221,7 @@ function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modi
 `;
 }
 
-/** Renders a name with the searched text highlighted. */
+/** Renders a name. If it contains the searched text, ignoring case, that part is highlighted. */
 function marked(name: string, text: string): Html {
   const at = name.toLowerCase().indexOf(text.toLowerCase());
   if (at < 0 || name.toLowerCase().length !== name.length) return bdi(name);

@@ -6,23 +6,23 @@ import { readSmallForm } from '../request/request-body.ts';
 import { type Language, languageFor, languages } from './pages/locales/language.ts';
 import { type Theme, themes, type View, views } from './pages/page.ts';
 
-/** Cookies that keep the user's choices. The page's script, too, sets the theme and the view. */
+/** Cookies that keep the user's choices. The page's script sets the cookies of the theme and the view, too. */
 const choiceCookies = { theme: 'SVC_THEME', language: 'SVC_LANGUAGE', view: 'SVC_VIEW' } as const;
 
 export const keptForYear = 'SameSite=strict; Max-Age=31536000';
 
-/** The theme that the user chose. */
+/** Returns the theme that the user chose; `system` without a choice. */
 export function readTheme(exchange: Pick<Exchange, 'incoming'>): Theme {
   const chosen = cookie(exchange, choiceCookies.theme);
   return themes.find((theme) => theme === chosen) ?? 'system';
 }
 
-/** The language that the user chose, or else the browser's. Dates and numbers follow the browser's region (as in `en-GB`). */
+/** Returns the language that the user chose, or else the browser's. Dates and numbers follow the browser's region (as in `en-GB`). */
 export function readLanguage(exchange: Pick<Exchange, 'incoming'>): Language {
   return languageFor(header(exchange, 'accept-language'), cookie(exchange, choiceCookies.language));
 }
 
-/** The view of listings, from the query (`?view=grid`) or else from the cookie. `line` is the `Set-Cookie` line for a new choice. */
+/** Reads the view of listings from the query (`?view=grid`), or else from the cookie. For a new choice, `line` is the `Set-Cookie` line. */
 export function readView(exchange: Exchange): { view: View; line: string | undefined } {
   const asked = new URLSearchParams(exchange.target.query).get('view');
   const chosen = views.find((view) => view === asked);
@@ -47,7 +47,7 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
   if (!value) throw new ServiceError('bad-request', `The field "${field}" must be one of ${values.join(', ')}.`);
   const life = value === 'system' ? 'SameSite=strict; Max-Age=0' : keptForYear;
   const next = fields.get('next') ?? '';
-  // Prevents an open redirect.
+  // Redirect only to pages of this service, to prevent an open redirect.
   const isSafe = /^\/(home\/|__svc__\/(login|openapi\.html))[\x21-\x7e]*$/.test(next) && !next.includes('\\');
   const headers = {
     location: isSafe ? next : '/home/',
@@ -59,7 +59,7 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
 
 const flashCookie = 'SVC_FLASH';
 
-/** Results of forms, which the next page shows once. The cookie never contains text from a user. */
+/** Results of forms. The next page shows the result once. The cookie contains a code and a count, but never text from a user. */
 const flashCodes = [
   'uploaded',
   'created',
@@ -87,7 +87,7 @@ export function flashCookieLine(code: FlashCode, count: number): string {
   return `${flashCookie}=${code}-${count}; Path=/home/; HttpOnly; SameSite=strict; Max-Age=60`;
 }
 
-/** The redirect to a page that then shows a message. */
+/** Builds the redirect to a page that then shows a message. */
 export function flashRedirect(location: string, code: FlashCode, count: number): Reply {
   return { status: 303, headers: { location, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
 }
@@ -105,8 +105,8 @@ export function takeFlash(exchange: Exchange, language: Language): { flash?: Fla
 }
 
 /**
- * Attributes of the cookie with the authentication endpoint's message about a refused login (`public_error`), which keeps it out of URLs.
- * `Lax`, because the browser can come to the login page from another site.
+ * Attributes of the cookie with the authentication endpoint's message about a refused login (`public_error`). The cookie keeps the message
+ * out of URLs. Browsers send the cookie only to the login page. It is `Lax`, because the browser can come to that page from another site.
  */
 const loginMessageAttributes = 'Path=/__svc__/login; HttpOnly; SameSite=Lax';
 

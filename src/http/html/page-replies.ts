@@ -19,7 +19,7 @@ import type { PageTextName } from './pages/locales/language.ts';
 import { apiPageHeaders, type PageAccount, type PageContext, pageHeaders, phraseWithTime } from './pages/page.ts';
 import { problemWords } from './problem-message.ts';
 
-/** The data about the user and the service that every page needs. */
+/** Collects the data about the user and the service that every page needs. */
 export function makePageContext(exchange: Exchange): PageContext {
   return {
     language: readLanguage(exchange),
@@ -33,7 +33,7 @@ export function makePageContext(exchange: Exchange): PageContext {
   };
 }
 
-/** The linked file or folder of a page of a link. For an invalid link `/`, which reveals nothing. */
+/** For a page of a link, returns the linked file or folder; for an invalid link `/`, which reveals nothing. Undefined for other pages. */
 function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
   if (!isOfLink(target)) return undefined;
   const root = visit?.root ?? ('/' as VirtualPath);
@@ -55,7 +55,7 @@ function pageUrl({ target }: Exchange): string {
 
 function pageAccount({ account, session }: Client, { passwords, chain }: HttpService): PageAccount {
   const isAnonymous = account.method.type === 'anonymous';
-  // Without an authentication method that takes them, links and tokens are not offered.
+  // Links and tokens are not offered if all authentication methods of the service would refuse them.
   const mayGrant = !isAnonymous && chain.takesGrants(account);
   return {
     name: account.name,
@@ -77,7 +77,7 @@ export function pageReply(context: PageContext, status: number, page: PageModel,
   return { status, headers: { ...pageHeaders(context), ...headers }, body: layout(context, page) };
 }
 
-/** Data of the login page: why a login was refused, the page after the login, and the name entered before. */
+/** Data of the login page: why a login was refused, the page to open after the login, and the name that the user entered before. */
 export interface LoginForm {
   message?: string | undefined;
   next?: string | undefined;
@@ -103,10 +103,10 @@ ${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
   return pageReply(context, status, { title: language.text('signIn'), body }, headers);
 }
 
-/** Statuses that have a translated title. */
+/** Statuses that have a translated title. Others use the standard English title. */
 const titledStatuses = [400, 401, 403, 404, 405, 409, 410, 412, 413, 422, 429, 500, 503, 507] as const;
 
-/** Texts that explain a problem better than its message. */
+/** Texts that replace the message of a problem, because they explain it better. */
 const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
   forbidden: 'explain403',
   'not-found': 'explain404',
@@ -114,7 +114,7 @@ const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
   'too-many-requests': 'explain429',
 };
 
-/** Like `explanations`, for visitors of links, who have no account. */
+/** Like `explanations`, for pages of links, whose visitors have no account. */
 const linkExplanations: typeof explanations = {
   'not-found': 'noLink',
   gone: 'linkOver',
@@ -124,9 +124,9 @@ const linkExplanations: typeof explanations = {
 
 interface Message {
   problem?: Problem;
-  /** The problem of each failed target of a form, instead of `problem`. */
+  /** The problem of each failed target of a form; used instead of `problem`. */
   results?: readonly { target: string; problem: Problem }[];
-  /** Files that a visitor's form uploaded. */
+  /** Files that a visitor's form uploaded successfully. */
   dropped?: readonly DroppedFile[];
   headers?: ReplyHeaders;
   refreshTo?: string;
@@ -156,7 +156,7 @@ ${problem?.code === 'not-found' && !context.linked && exchange.client && html`<p
   return pageReply(context, status, { title, body, refreshTo, hasScript }, headers);
 }
 
-/** The visitor of an invalid link has no page to go to. */
+/** Renders the buttons of a message page. There are none for an invalid link, because its visitor has no page to go to. */
 function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | undefined, dropped: Message['dropped'] = []) {
   const { language, linked, url } = context;
   const isForm = exchange.method === 'POST' && (linked !== undefined || exchange.target.kind === 'member');
@@ -170,7 +170,7 @@ function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | und
   return html`<p>${receipt}<a class="button primary" href="${to}">${goOn === 'toFiles' && nearest !== '/' && !linked ? language.text('toFolder', { name: nameInText(baseName(nearest)) }) : language.text(goOn)}</a></p>`;
 }
 
-/** The nearest folder above the requested path that exists and that the account may list. */
+/** Returns the nearest folder above the requested path that exists and that the account may list; `/` if there is none. */
 function nearestFolder({ target, client }: Exchange): VirtualPath {
   let folder = target.kind === 'member' && client ? target.path : ('/' as VirtualPath);
   while (folder !== '/') {
@@ -190,7 +190,7 @@ export function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry 
   }
 }
 
-/** When a client that was refused for a limited time may try again; undefined for other problems. */
+/** If a client was refused for a limited time, describes when it may try again; undefined for other problems. */
 function waitingTime({ service }: Exchange, { language }: PageContext, problem: Problem): Html | undefined {
   const seconds = problem instanceof ServiceError ? problem.details.retry_after_s : undefined;
   if (problem.code !== 'too-many-requests' || typeof seconds !== 'number') return undefined;
@@ -206,7 +206,10 @@ export function words({ language }: PageContext, problem: Problem): Html {
   return new Html([...[problem.relativePath, translated].map((part) => part && nameHtml(part)), english].filter(Boolean).join(': '));
 }
 
-/** Answers GET of the interactive API page. Swagger UI is part of the executable: the page loads nothing from other sites. */
+/**
+ * Answers GET of the interactive API page. Swagger UI is part of the executable, so the page loads nothing from other sites. The header and
+ * the menu are those of all pages.
+ */
 export function showOpenapiPage(exchange: Exchange): Promise<Response> {
   const head = html`<link rel="stylesheet" href="${assetPaths.swaggerStyle}">
 <link rel="stylesheet" href="${assetPaths.frameStyle}">

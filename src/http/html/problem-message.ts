@@ -14,14 +14,14 @@ import { readLanguage } from './page-cookies.ts';
 /** Translated messages. English has no entry, because the service's own messages are English. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
 
-/** Translated messages, by the English one, for codes that stand for several problems (`translatedMessage`). */
+/** Translated messages of codes that stand for several problems, by the English message (`translatedMessage`). */
 const details: Readonly<Record<string, Readonly<Record<string, string>>>> = { de: deDetails, fr: frDetails, es: esDetails };
 
 /** A problem in the reader's language. */
 interface ProblemWords {
-  /** In the reader's language, if there is a translation. */
+  /** The text in the reader's language; undefined if there is only the service's own message. */
   translated: string | undefined;
-  /** The service's own message, if it says more or there is no translation. */
+  /** The service's own message, in English, if it says more than the translated text or if there is no translated text. */
   own: string | undefined;
 }
 
@@ -33,13 +33,13 @@ export function problemWords(language: string, { code, message }: Problem): Prob
   return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };
 }
 
-/** One line: the name of the member, then the texts of `problemWords`. */
+/** Returns one line: the name of the member that has the problem, then the texts of `problemWords`. */
 export function problemText(language: string, problem: Problem): string {
   const { translated, own } = problemWords(language, problem);
   return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');
 }
 
-/** The item for a problem in the `errors` of a JSON reply; without a problem, its message is null. */
+/** Returns the item for a problem in the `errors` of a JSON reply. The message is null if there is no problem. */
 export function problemItem(exchange: Exchange, problem: Problem | undefined, target?: string): ErrorItem {
   const message = problem ? messageFor(exchange, problem) : null;
   const { inspection, response } = problem instanceof ServiceError ? shownRefusal(exchange, problem) : {};
@@ -52,7 +52,7 @@ export function prefers(exchange: Exchange, preference: 'translated-messages' | 
   return items.some((item) => item.split(';', 1)[0]?.trim().toLowerCase() === preference);
 }
 
-/** The message for an item of `errors`: in English, unless the client prefers `translated-messages`. */
+/** Returns the message for an item in the `errors` of a JSON reply. It is in English unless the client prefers `translated-messages`. */
 export function messageFor(exchange: Exchange, problem: Problem): string {
   const shown = problem instanceof ServiceError ? shownRefusal(exchange, problem).message : undefined;
   if (shown !== undefined) return shown;

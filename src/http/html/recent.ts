@@ -14,7 +14,8 @@ import type { Language, PageTextName } from './pages/locales/language.ts';
 import { timeHtml } from './pages/page.ts';
 
 /**
- * Answers GET of the page with the account's recent changes (docs/spec/http.md#recent-changes), of files that the account may still see.
+ * Answers GET of the page with the account's recent changes (docs/spec/http.md#recent-changes). The page lists only changes of files that
+ * the account may still see, and shows the current state of these files.
  */
 export async function showRecent(exchange: Exchange): Promise<Response> {
   const context = makePageContext(exchange);
@@ -43,7 +44,7 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   restored: 'changeRestored',
 };
 
-/** Several changes become one item that the reader can open. */
+/** Renders the changes of a group. Several changes become one item that the reader can open. */
 function groupItems(language: Language, files: AccountFiles, { changes, kind, root }: ChangeGroup): readonly Html[] {
   const items = changes.flatMap((change) => changeItem(language, files, change));
   const { path = '', destination, atMs = 0 } = changes[0] ?? {};
@@ -61,7 +62,7 @@ ${timeHtml({ language }, atMs)}</p></li>`,
   ];
 }
 
-/** @returns an empty list if the account may no longer see the changed member */
+/** Renders a change as one item. @returns an empty list if the account may no longer see the changed member */
 function changeItem(language: Language, files: AccountFiles, change: RecentChange): Html[] {
   const { kind, destination, atMs } = change;
   const path = parsedPath(destination ?? change.path);
@@ -83,7 +84,7 @@ ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}
   return [item];
 }
 
-/** Describes a change, with the earlier name of a renamed member if the account may know it. */
+/** Describes a change. For a renamed member, the earlier name is added if the account may know it. */
 function description(language: Language, files: AccountFiles, { kind, path: changed, destination }: RecentChange, path: VirtualPath): Html {
   const from = kind === 'moved' && destination !== undefined ? parsedPath(changed) : undefined;
   if (!from || parentPath(from) !== parentPath(path) || !files.may(from, 'inspectFile')) return html`${language.text(kindTexts[kind])}`;

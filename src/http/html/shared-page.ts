@@ -65,7 +65,7 @@ export interface SharedActions {
   revoke(ids: readonly string[]): Promise<number>;
 }
 
-/** Answers POST of a form about links: the list leads to a question, the question revokes the links. */
+/** Answers POST of a form about links. The form of the list leads to a question. The form of the question revokes the links. */
 export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
   const fields = await readForm(exchange);
   const wanted = new Set(fields.getAll('selected'));

@@ -16,7 +16,7 @@ import { type PageContext, phraseWithTime } from './pages/page.ts';
 
 const tokensUrl = '/home/__svc__/tokens';
 
-/** How long a replaced token can stay valid. */
+/** The form's choices for how long a replaced token stays valid, in seconds. */
 const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 0, text: 'overlapNone' },
   { seconds: 3600, text: 'overlapHour' },
@@ -24,12 +24,12 @@ const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 7 * 86_400, text: 'overlapWeek' },
 ];
 
-/** The actions of the page's forms. Each checks the rights of the client. */
+/** The actions of the page's forms. Each action checks the rights of the client that sent the form. */
 interface TokenActions {
   own(): Promise<Grant[]>;
   make(order: Record<string, unknown>): Promise<MadeGrant>;
   rotate(id: string, overlapS: number): Promise<MadeGrant>;
-  /** @returns the number of revoked tokens and links, also of those that a revoked token created */
+  /** @returns the number of revoked tokens and links, including those that were created with a revoked token */
   revoke(ids: readonly string[]): Promise<number>;
 }
 
@@ -38,7 +38,7 @@ export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Pr
   return respond(exchange, tokensPage(exchange, tokens));
 }
 
-/** @param refused the fields of a refused form, shown again, and the reason */
+/** @param refused the fields of a refused form, which the page shows again, and the reason for the refusal */
 function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fields: URLSearchParams; problem: ServiceError }): Reply {
   const context = makePageContext(exchange);
   const { language } = context;
@@ -64,7 +64,7 @@ ${tokenForm(exchange, context, account, refused?.fields)}
   return accountPage(exchange, context, { url: tokensUrl, title, content }, refused && statusCodes[refused.problem.code]);
 }
 
-/** The services to which a token can be limited; none if there is only one. */
+/** Returns the services that a token can be limited to; an empty list if there is only one. */
 function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: string; type: string }[] {
   const offered = service.fileServices.filter(({ uuid }) => !tokens.services || tokens.services.includes(uuid));
   return offered.length > 1 ? offered : [];
@@ -129,7 +129,7 @@ async function create(exchange: Exchange, fields: URLSearchParams, actions: Toke
   }
 }
 
-/** Renders the only page that shows the secret, which is not stored. */
+/** Renders the only page that shows the secret. The secret is not stored anywhere. */
 function secretPage(context: PageContext, { grant, secret }: MadeGrant): Reply {
   const { language } = context;
   const body = html`<div id="notices" aria-live="polite"></div>
@@ -180,10 +180,10 @@ function tokenName(context: PageContext, token: Grant): Html {
   return html`${bdi(labelOf(context, token))} <span class="hint">${pathsCell(context, token)}</span>`;
 }
 
-/** Lifetimes in days. The form offers those below the account's maximum, and the maximum. */
+/** Lifetimes in days. The form offers the account's maximum, and the lifetimes in this list that are shorter than the maximum. */
 const offeredDays = [1, 7, 30, 90, 365];
 
-/** The permissions, in the order of the form. */
+/** The permissions, in the order in which the form offers them. The user chooses each one separately. */
 const rightTexts = {
   'allow-read': 'mayRead',
   'allow-list': 'mayList',
@@ -208,7 +208,7 @@ function rightsText({ language }: Pick<PageContext, 'language'>, keywords: reado
   return keywords.map((keyword) => (keyword in rightTexts ? language.text(rightTexts[keyword as Right]) : keyword)).join(', ');
 }
 
-/** Renders the form for a new token: only reading, all rights of the account, or some of them. */
+/** Renders the form for a new token. The user must choose the token's rights: only reading, all rights of the account, or some of these. */
 function tokenForm(exchange: Exchange, { language }: PageContext, account: Account, fields?: URLSearchParams): Html {
   const typed = (name: string) => new Html(escapeFormValue(fields?.get(name) ?? ''));
   const chosen = (name: string, value: string) => fields?.getAll(name).includes(value) === true && html` checked`;
@@ -242,7 +242,7 @@ ${services.map(({ uuid, type }) => box('services', uuid, html`${type.toUpperCase
 </form>`;
 }
 
-/** The form as the JSON body of the REST API. @throws ServiceError `nothing-selected` if no right is chosen */
+/** Converts the fields of the form to the JSON body of the REST API. @throws ServiceError `nothing-selected` if no right is chosen */
 function formOrder(fields: URLSearchParams): Record<string, unknown> {
   const kind = fields.get('rights');
   const lines = (name: string) => some((fields.get(name) ?? '').split(/\r\n|\r|\n/).filter((line) => line.trim() !== ''));

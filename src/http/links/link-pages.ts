@@ -8,7 +8,7 @@ import { type PageContext, phraseWithTime } from '../html/pages/page.ts';
 import { type Reply, uncached } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
-/** The facts about a link, for a visitor. @param more the button that downloads everything @param size the size of a single file */
+/** Renders what a visitor reads about a link. @param more the button that downloads everything @param size the size of a single file */
 export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false, size: string | false = false): Html {
   const isDrop = link.link?.kind === 'drop';
   const { maximumDownloads } = link.link ?? {};
@@ -22,7 +22,7 @@ ${more}
 </div>`;
 }
 
-/** The page of a link to one file; with a preview if the link has no download limit. */
+/** Renders the page of a link to one file, with a button for the download, and with a preview if the link has no download limit. */
 export function filePage(exchange: Exchange, visit: Visit, entry: Entry): Reply {
   const context = makePageContext(exchange);
   const { language } = context;
@@ -42,7 +42,7 @@ export function downloadAll({ language }: PageContext): Html {
   return html`<p><a class="button primary" href="?zip" download>${icon('download')}${language.text('downloadAll')}</a></p>`;
 }
 
-/** The page of a link for uploads. It shows no existing files. */
+/** Renders the page of a link that is for uploads. It shows no existing files. */
 export function dropPage(exchange: Exchange, visit: Visit): Reply {
   const context = makePageContext(exchange);
   const { language } = context;
@@ -51,7 +51,7 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
     path: visit.root,
     mayLook: false,
     mayWrite: true,
-    // A taken name gets a number, so the page need not ask.
+    // If the name of an upload is taken, the service adds a number to the name. So the page need not ask the visitor.
     mayReplace: true,
     onNameTaken: 'number',
     retainDays: 0,
@@ -73,7 +73,7 @@ ${tools(context, model)}
   return pageReply(context, 200, { title: language.text('sendTo', { name }), body, hasScript: true });
 }
 
-/** A preview counts as a download: only for links without a download limit. */
+/** Renders a preview. A preview counts as a download, so callers use it only for links without a download limit. */
 function preview(name: string, url: string): Html | undefined {
   const kind = inlineKind(mediaTypeByName(name));
   if (kind === 'image') return html`<img class="preview" src="${url}" alt="${name}" loading="lazy">`;
@@ -81,7 +81,7 @@ function preview(name: string, url: string): Html | undefined {
   return kind === 'audio' ? html`<audio class="preview" src="${url}" controls preload="none" aria-label="${name}"></audio>` : undefined;
 }
 
-/** The page that asks for the password of a link, and reveals nothing else about it. */
+/** Renders the page that asks for the password of a link. It reveals nothing else about the link. */
 export function passwordPage(exchange: Exchange, isWrong: boolean): Reply {
   const context = makePageContext(exchange);
   const { language } = context;

@@ -17,12 +17,12 @@ const passwordCookie = 'SVC_LINK';
 
 const verifier = new PasswordVerifier();
 
-/** Key in `details` of an `unauthorized` fault, set for a missing or wrong password of a link. */
+/** Key in `details` of an `unauthorized` fault. It is set if the password of a link is missing or wrong. */
 export const linkPasswordDetail = 'link_password';
 
 /**
- * Admits a visitor who has the password of a link: by the cookie, by Basic authentication with any name, or by the form
- * (docs/spec/links.md#password).
+ * Admits a visitor who has the password of a link (docs/spec/links.md#password). The visitor proves this by the cookie, by Basic
+ * authentication with any name, or by the form.
  *
  * @returns the reply to the form, which sets the cookie; undefined for a request that may continue
  * @throws ServiceError `unauthorized` without the password, `too-many-requests` after too many wrong passwords (for the link or from the
@@ -43,7 +43,7 @@ export async function unlock(exchange: Exchange, grant: Grant, secret: string): 
   const path = linkUrlPath(secret, '/' as VirtualPath, true);
   const { options } = exchange.service;
   const isSecure = options.type === 'https' || options.accepted_origins.length > 0 || options.public_url.startsWith('https:');
-  // `Lax`, because people open links from mails. Without the secret in the URL, the cookie is useless.
+  // The cookie is `Lax`, because people open links from mails. It is useless without the secret in the URL.
   const line = `${passwordCookie}=${passwordProof(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   return respond(exchange, { status: 303, headers: { location: path, 'set-cookie': line, 'cache-control': 'no-store' } });
 }
@@ -69,7 +69,7 @@ async function typedPassword(exchange: Exchange): Promise<string | undefined> {
   return (await readSmallForm(exchange)).get('password') ?? undefined;
 }
 
-/** The value of the cookie: valid on all nodes until the link ends. */
+/** Returns the value of the cookie. Only visitors who entered the password get it. It is valid on all nodes until the link ends. */
 function passwordProof(secret: string, passwordHash: string): string {
   return createHmac('sha256', passwordHash).update(secret).digest('base64url');
 }

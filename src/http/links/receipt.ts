@@ -10,15 +10,15 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, header, type Visit } from '../request/exchange.ts';
 import type { MemberResult } from '../rest/member-actions.ts';
 
-/** With more files, some clients would truncate the URL of the receipt. */
+/** Maximum number of files of one receipt. If there were more, some clients would truncate the URL of the receipt. */
 export const maxReceiptFiles = 200;
 
 interface ReceivedFile extends DroppedFile {
-  /** Arrival, as Unix time in seconds with a fraction. */
+  /** Time of arrival, as Unix time in seconds with a fraction. */
   time: number;
 }
 
-/** Names to which a number may have been added. */
+/** Matches names to which a number may have been added because the name was taken. */
 const numberedName = / \(\d+\)(\.[^.]*)?$/;
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -55,12 +55,12 @@ function receivedFile({ uuid, data, timestamp }: ServiceEvent): ReceivedFile {
   return { target, size: Number(data.total_write), digest, event_id: uuid, time: Math.round(Number(timestamp.timestamp) * 1000) / 1000 };
 }
 
-/** The digest as sha256sum writes it. */
+/** Returns the digest in the form that programs such as sha256sum write. */
 function hexDigest({ digest }: ReceivedFile): string {
   return Buffer.from(digest['sha-256'], 'base64').toString('hex');
 }
 
-/** The receipt as text: per file, a line with time, size in bytes, SHA-256 and name. */
+/** Builds the receipt as text. Each file has a line with its time, size in bytes, SHA-256 and name. */
 function textReply(files: readonly ReceivedFile[]): Reply {
   const lines = files.map(
     (file) => `${new Date(file.time * 1000).toISOString()}\t${file.size}\t${hexDigest(file)}\t${oneLine(file.target)}\n`,
@@ -100,7 +100,7 @@ function receiptItem({ language }: PageContext, file: ReceivedFile): Html {
 `;
 }
 
-/** The reply to a form whose files were all stored or held: a redirect to the receipt. */
+/** Builds the reply to a form if all its files were stored or held: a redirect to the receipt. */
 export function droppedPageReply(exchange: Exchange, results: readonly MemberResult[]): Reply {
   const visit = exchange.visit as Visit;
   const files = results.flatMap(({ dropped }) => dropped ?? []).slice(0, maxReceiptFiles);

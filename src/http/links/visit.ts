@@ -34,7 +34,7 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
 };
 
 /**
- * Looks up the creator's account, and limits its rights to those of the link. Sets `exchange.client`.
+ * Looks up the current state of the creator's account, and limits the account's rights to the rights of the link. Sets `exchange.client`.
  *
  * @throws ServiceError `gone` for a link that has ended, `unavailable` while the account cannot be looked up
  */
@@ -49,7 +49,7 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** A copy of the account whose uploads get a number for a taken name: visitors cannot see which names are taken. */
+/** Returns a copy of the account whose uploads get a number if their name is taken, because visitors cannot see which names are taken. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);
@@ -63,10 +63,10 @@ async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promi
   events.emit({ id: eventIds.linkOpened, context: signedIn(exchange).context, data: { path: paths?.[0], kind: link?.kind } });
 }
 
-/** Finds the link of a secret. A wrong one counts as a guess from the client's address. A banned address can still use valid secrets. */
+/** Finds the link of a secret. A wrong secret counts as a guess from the client's address. A banned address can still use valid secrets. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
-  // Wrong check characters: mistyped, neither looked up nor counted as a guess.
+  // A secret whose check characters are wrong was mistyped. It is neither looked up nor counted as a guess.
   if (read === undefined || read === 'mistyped' || read.kind !== 'link') throw noLink();
   const grant = await exchange.service.grants.store.find(read.hash);
   if (grant) return grant;
@@ -80,7 +80,7 @@ async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   throw noLink();
 }
 
-/** Archives and digests cost much for large files, and anybody with a link can request them. */
+/** Limits concurrent archives and digests, whose cost grows with the size of the files. Anybody with a link can request them. */
 const turns = new FairQueue({ concurrency: 2, maxWaitingPerParty: 8, maxWaiting: 100 });
 
 function noLink(): ServiceError {
@@ -118,7 +118,7 @@ function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
   };
 }
 
-/** Whether a link leads to a file. @throws ServiceError `gone` if nothing is there any more */
+/** Returns whether a link leads to a file. @throws ServiceError `gone` if the file or folder does not exist any more */
 function isFileAt(files: AccountFiles, root: VirtualPath): boolean {
   const entry = files.inspect(root);
   if (!entry) throw new ServiceError('gone', 'The file or folder of this link no longer exists.');
@@ -132,7 +132,7 @@ function sharedPath(root: VirtualPath, { below, isFolder: isFolderUrl }: LinkTar
   return root;
 }
 
-/** @throws ServiceError `not-found` for the service's reserved name in the home folder */
+/** Returns a path below `root`. @throws ServiceError `not-found` for the service's reserved name in the home folder */
 function inside(root: VirtualPath, names: readonly string[]): VirtualPath {
   if (root === '/' && names[0] === reservedName) throw new ServiceError('not-found', 'Path not found.');
   return names.reduce<VirtualPath>(memberPath, root);

@@ -19,7 +19,7 @@ export function getLinked(exchange: Exchange): Promise<Response> {
   const { target } = exchange;
   const visit = exchange.visit as Visit;
   if (target.kind !== 'link') throw new Error('The request is not about a link.');
-  // With a final slash, relative URLs of the page resolve to URLs below the link.
+  // Redirect to the URL with a final slash, so that relative URLs of the page resolve to URLs below the link.
   if (target.below === '/' && !target.isFolder)
     return respond(exchange, { status: 308, headers: { location: linkUrlPath(visit.secret, target.below, true) + target.query } });
   if (isDrop(exchange)) return getDrop(exchange, visit, target.below);
@@ -33,7 +33,7 @@ function getDrop(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<
   return respond(exchange, dropPage(exchange, visit));
 }
 
-/** Clients that ask for neither a page nor JSON, such as curl and wget, get the file itself. */
+/** Sends a page or JSON to clients that ask for it. Programs such as curl and wget ask for neither, and get the file itself. */
 function getSharedFile(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<Response> {
   if (below !== '/') return getFile(exchange);
   const type = preferredType(header(exchange, 'accept'), ['application/octet-stream', 'text/html', 'application/json']);
@@ -56,7 +56,7 @@ function getSharedFolder(
   return getFolder(exchange, below === '/' ? shownLink(visit) : {});
 }
 
-/** Answers POST of a form, which uploads files, or downloads members as an archive. */
+/** Answers POST of a form. The form uploads files, or downloads members of a folder as an archive. */
 export function postLinked(exchange: Exchange): Promise<Response> {
   const type = mediaTypeOfRequest(exchange);
   const isForm = type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded';

@@ -26,8 +26,8 @@ export const holdSession: HttpMiddleware = async ({ env: { client, service } }, 
 };
 
 /**
- * The verified client certificate of the connection as credentials: its PEM as the content, its CN as the user name
- * (docs/spec/authentication.md#client-certificates).
+ * Returns the verified client certificate of the connection as credentials, if there is one. The certificate as PEM is the content, and its
+ * CN is the user name (docs/spec/authentication.md#client-certificates).
  */
 function certificateCredentials(exchange: Exchange): Credentials | undefined {
   const { service, peer } = exchange;
@@ -35,7 +35,7 @@ function certificateCredentials(exchange: Exchange): Credentials | undefined {
   const { socket } = exchange.incoming;
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
-  // In a resumed TLS session, `authorized` comes from the first handshake, and the certificate may have expired.
+  // If the TLS session was resumed, `authorized` is the result of its first handshake, and the certificate may have expired since then.
   if (!certificate || Date.parse(certificate.validTo) < service.clock.nowMs()) return undefined;
   const commonName = certificate.toLegacyObject().subject.CN;
   if (typeof commonName !== 'string') return undefined;
@@ -54,22 +54,25 @@ export const sessionCookie = 'SVC_HTTP_SESSION';
 
 /** Key in `details` of an `unauthorized` fault, set if the client sent a bearer token of svc. */
 export const bearerDetail = 'bearer';
-/** Key in `details` of an `unauthorized` fault, set if the token's secret was right: only then may the client learn the reason. */
+/**
+ * Key in `details` of an `unauthorized` fault. It is set if the token's secret was right. Only then may the client learn the reason of the
+ * refusal.
+ */
 export const overDetail = 'over';
 
-/** Key in `details` of an `unauthorized` fault: what clients may see of the authentication endpoint's reply. */
+/** Key in `details` of an `unauthorized` fault: the part of the authentication endpoint's reply that clients may see. */
 export const publicFailureDetail = 'public_failure';
 
 /**
- * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients): by `Authorization`, or without it by
- * session cookie, TLS client certificate or the method `anonymous`.
+ * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). If there is the header
+ * `Authorization`, it decides. Otherwise, a valid session cookie, the TLS client certificate or the method `anonymous` decides.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
 export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
-  // A promise would slow down requests with a known session or token.
+  // Requests with a session of this process, or with a token that was checked before, are accepted without waiting for a promise.
   if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
   const token = id === undefined ? presentedToken(exchange) : undefined;
   const recalled = token === undefined ? undefined : exchange.service.chain.recallToken(token, exchange.peer.address);
@@ -77,7 +80,7 @@ export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   return findClient(exchange, session, recalled).then(next);
 };
 
-/** The session ID, from `Authorization`, or without it from the cookie. */
+/** Returns the session ID from `Authorization`, or from the cookie if there is no such header. */
 function presentedSessionId(exchange: Exchange): string | undefined {
   const authorization = header(exchange, 'authorization');
   if (authorization === undefined) return presentedCookie(exchange);
@@ -85,12 +88,12 @@ function presentedSessionId(exchange: Exchange): string | undefined {
   return scheme === 'session' ? value : undefined;
 }
 
-/** Cookies must not authenticate requests from pages of other origins. */
+/** Returns the session cookie. In requests from pages of other origins it is ignored: cookies must not authenticate such requests. */
 function presentedCookie(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
 
-/** The token in `Authorization`: a bearer token, or the password of Basic (docs/spec/tokens.md#use). */
+/** Returns the token in `Authorization`, sent as a bearer token or as the password of Basic (docs/spec/tokens.md#use). */
 function presentedToken(exchange: Exchange): string | undefined {
   const authorization = header(exchange, 'authorization');
   if (authorization === undefined) return undefined;
@@ -122,7 +125,7 @@ async function findClient(
   );
 }
 
-/** Accepts a token that was accepted within the last minute, if it is still valid and the user name belongs to it. */
+/** Accepts a token that was already accepted within the last minute, if the token is still valid and the user name belongs to it. */
 function acceptRecalled(exchange: Exchange, identity: Identity): boolean {
   const { scheme, value } = schemeAndValue(header(exchange, 'authorization') ?? '');
   const username = scheme === 'basic' ? parseBasic(value).username : tokenUserName;
@@ -140,7 +143,7 @@ function acceptSession(exchange: Exchange, session: Session): boolean {
   return true;
 }
 
-/** Recognises a browser's session, so that an error page has the menu. Grants nothing: the request has already failed. */
+/** Recognises the session of a browser, so that a page about an error has the menu. Grants nothing: the request has already failed. */
 export async function recognise(exchange: Exchange): Promise<void> {
   const id = presentedCookie(exchange);
   const session = id ? await exchange.service.sessions.find(id) : undefined;
@@ -148,7 +151,7 @@ export async function recognise(exchange: Exchange): Promise<void> {
 }
 
 async function refuseSession({ service }: Exchange, session: Session): Promise<void> {
-  // The request is refused in any case.
+  // A failure is only logged, because the request is refused in any case.
   await service.sessions.refuse(session).catch((reason) => service.log.warn('a session could not be ended', { reason }));
 }
 
@@ -160,14 +163,14 @@ function acceptLogin(exchange: Exchange, identity: Identity): void {
 }
 
 /**
- * Asks the authentication chain about a user name and a password.
+ * Asks the authentication chain whether a user name and a password are right.
  * @throws ServiceError `unauthorized`, with the endpoint's message if clients may see it; `too-many-requests` for a banned address
  */
 export function checkPassword(exchange: Exchange, username: string, password: string): Promise<Identity> {
   const { service, peer } = exchange;
   return ask(exchange, {
     type: 'password',
-    // Some clients send their token as the user name, which events contain.
+    // Some clients send their token as the user name. Events contain the user name, so a token in it is masked.
     username: maskSecrets(username),
     content: password,
     peer,
@@ -176,7 +179,7 @@ export function checkPassword(exchange: Exchange, username: string, password: st
   });
 }
 
-/** Asks the authentication chain about a bearer token. @throws like `checkPassword`, with the detail `bearer` */
+/** Asks the authentication chain whether a bearer token is right. @throws like `checkPassword`, with the detail `bearer` */
 async function checkToken(exchange: Exchange, token: string): Promise<Identity> {
   if (!token.startsWith('svc_')) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
   try {
@@ -212,7 +215,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
     (isKnown) => chain.authenticate({ ...credentials, isKnown }),
     ({ outcome }) => attemptOutcomes[outcome],
   );
-  // The login must be in the journal before a change. A GET of a file or folder waits only before its reply.
+  // The login must be in the journal before the request changes anything. A GET of a file or folder waits only before its reply.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
   if (result.outcome === 'over') throw new ServiceError('unauthorized', result.reason, { details: { [overDetail]: true } });
@@ -224,7 +227,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 
 /**
  * Refuses a banned address.
- * @param realm the kind of guesses; by default at accounts
+ * @param realm the kind of guesses whose bans are checked; by default guesses at accounts
  * @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` if bans cannot be looked up
  */
 export async function checkBan(exchange: Exchange, realm?: GuessRealm): Promise<void> {
@@ -232,11 +235,12 @@ export async function checkBan(exchange: Exchange, realm?: GuessRealm): Promise<
   if (refusal) throw refuse(exchange, refusal);
 }
 
-/** Credentials for which failed guesses are counted, in a separate realm for passwords of links. */
+/** Credentials for which failed guesses are counted. Guesses at passwords of links are counted separately, in their own realm. */
 type PresentedSecret = Pick<Credentials, 'type' | 'username' | 'content'> & { realm?: 'link' };
 
 /**
- * Checks credentials and counts the outcome, unless the security policy refuses another attempt (docs/spec/authentication.md#brute-force).
+ * Checks credentials and counts the outcome, unless the security policy refuses another attempt from this address or for this user name
+ * (docs/spec/authentication.md#brute-force).
  *
  * @param check checks the credentials
  * @param attemptOutcome maps the result of `check` to an outcome; `unknown` is not counted
@@ -249,7 +253,7 @@ export async function countedAttempt<T>(
   attemptOutcome: (result: T) => AttemptOutcome,
 ): Promise<T> {
   const { service, peer } = exchange;
-  // A guessed token must not count against the account named with it.
+  // A guessed token must not count against the account whose name was sent with it.
   const isToken = type === 'password' && hasSecretForm(content);
   const attempt = { type, username: isToken ? '' : username, content, realm, address: peer.address };
   const longestMs = realm === 'link' ? longestVerificationMs : service.chain.longestAnswerMs;
@@ -277,7 +281,7 @@ export function accept(exchange: Exchange, account: Account, identity: Identity,
   exchange.client = { account, identity, session, context, files };
 }
 
-// A lock applies to the clients of every service.
+// The locks are those of all services, because a lock applies to the clients of every service.
 function lockGuard(exchange: Exchange, account: Account): LockGuard {
   const condition = header(exchange, 'if');
   const tokens = condition === undefined ? undefined : submittedTokens(parseIfHeader(condition));

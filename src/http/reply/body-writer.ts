@@ -4,8 +4,8 @@ import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 
 /**
- * Writes a reply body in pieces. Each promise resolves when the kernel has accepted the piece, so that the buffer is free again, and
- * nothing is sent faster than the client receives.
+ * Writes a reply body in pieces. Each promise resolves once the kernel has accepted the piece. The caller can then reuse the buffer, and
+ * never sends faster than the client receives.
  */
 export class BodyWriter {
   readonly #exchange: Exchange;
@@ -31,7 +31,7 @@ export class BodyWriter {
     this.#onGone?.(clientGone());
   }
 
-  /** @throws ServiceError `client-gone` */
+  /** Checks that the client is still connected. @throws ServiceError `client-gone` */
   checkClient(): void {
     if (this.isGone) throw clientGone();
   }
@@ -40,7 +40,7 @@ export class BodyWriter {
     return this.#settled((done) => this.#outgoing.write(chunk, done));
   }
 
-  /** Ends the body, after a last chunk if there is one. */
+  /** Ends the body. If there is a last chunk, writes it first. */
   async end(chunk?: Buffer): Promise<void> {
     if (chunk !== undefined) await this.write(chunk);
     await this.#settled((done) => {
@@ -48,7 +48,7 @@ export class BodyWriter {
     });
   }
 
-  /** Forgets the last write: its promise is no longer rejected for a client that disconnects. */
+  /** Forgets the last write, so that its promise is no longer rejected if the client disconnects. */
   settle(): void {
     this.#onGone = undefined;
   }
@@ -85,8 +85,8 @@ export function endReply(exchange: Exchange, body: Buffer | string): Promise<boo
 }
 
 /**
- * `endReply` for an HTTP/2 stream. Node.js closes the stream with the last frame, and a pending `end` fails, so the stream ends only after
- * the kernel has accepted the body.
+ * Does the same as `endReply` for an HTTP/2 stream. When Node.js sends the last frame, it closes the stream, and an `end` that is still
+ * pending fails. So this function ends the stream only once the kernel has accepted the body.
  */
 function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -98,7 +98,10 @@ function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<bo
   });
 }
 
-/** Whether a reply that was ended is incomplete. For HTTP/1, Node.js calls a reply finished even if the connection broke before. */
+/**
+ * Returns whether a reply that was ended is incomplete. For HTTP/1, Node.js calls a reply finished even if the connection broke before the
+ * kernel had accepted all of it, so the socket is checked, too.
+ */
 export function isCutShort({ incoming, outgoing }: Exchange): boolean {
   return !outgoing.writableFinished || (!isHttp2(outgoing) && incoming.socket.destroyed);
 }

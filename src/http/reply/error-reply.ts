@@ -46,7 +46,7 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/** An item of `errors` in JSON replies (docs/spec/http.md#errors). `message` is null for a success. */
+/** An item of `errors` in JSON replies (docs/spec/http.md#errors). Each target has an item; `message` is null for a success. */
 export interface ErrorItem {
   message: string | null;
   title?: string;
@@ -54,9 +54,9 @@ export interface ErrorItem {
   response?: unknown;
   /** UUID of the inspection that refused the file. */
   inspection?: string | undefined;
-  /** ID of the held upload. */
+  /** ID of the held upload, if an inspection holds the file. */
   held?: string | undefined;
-  /** False if a power failure could undo the change. */
+  /** False if the change was made but could be lost in a power failure. */
   durable?: false | undefined;
 }
 

@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/errors.ts';
 
 export type Outgoing = ServerResponse | ServerHttp2Stream;
 
-/** Checks the class, because the version in the request line is only the client's claim. */
+/** Whether a reply goes to an HTTP/2 stream. Checks the class, because the version in the request line is only the client's claim. */
 export function isHttp2(outgoing: Outgoing): outgoing is ServerHttp2Stream {
   return !(outgoing instanceof ServerResponse);
 }
@@ -14,7 +14,7 @@ export function isClientGone(outgoing: Outgoing): boolean {
   return outgoing.destroyed;
 }
 
-/** Whether the client caused this fault, with which Node.js ended the connection or stream. */
+/** Whether Node.js ended the connection or stream with this fault, because of something the client did. */
 export function endedClient(outgoing: Outgoing, fault: unknown): boolean {
   return isClientGone(outgoing) && fault instanceof Error && outgoing.errored === fault;
 }

@@ -4,8 +4,8 @@ import { requestIdHeader } from '../request/request-trace.ts';
 import { findRequestId, isClientGone, isHttp2, type Outgoing } from './outgoing.ts';
 
 /**
- * Header values by name. Names are in lower case, except those of an upload back-end. Each value of a list gets its own line, each
- * character one byte.
+ * Header values by name. Names are in lower case, except for headers from an upload back-end, whose names have their configured spelling.
+ * Each value of a list gets its own line. Each character is sent as one byte.
  */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 
@@ -25,16 +25,16 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
 /** Writes status and headers; the caller writes the body. @param base headers of every reply of the service; `headers` override them */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
   const lines = headerLines(findRequestId(outgoing), base, headers);
-  // In one step, which takes half the time.
+  // Node.js writes a list of headers in one step; setting each header would take twice as long.
   if (!isHttp2(outgoing)) outgoing.writeHead(status, lines);
-  // `respond` throws for a destroyed stream.
+  // `respond` would throw if the stream is destroyed.
   else if (!outgoing.destroyed) outgoing.respond(http2Head(status, lines));
 }
 
 /** Connection headers of HTTP/1, which an HTTP/2 stream must not have (RFC 9113 §8.2.2). */
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
 
-/** The header lines for an HTTP/2 stream. Validates the values, which Node.js does only for HTTP/1. */
+/** Converts header lines to the object that an HTTP/2 stream needs. Also validates the values, because Node.js does so only for HTTP/1. */
 export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
   const head: OutgoingHttpHeaders = { ':status': status };
   for (let at = 0; at < lines.length; at += 2) {
@@ -48,7 +48,10 @@ export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]):
   return head;
 }
 
-/** The header lines of a reply, names and values alternating. `headers` override `base`, except `vary`, which gets both values. */
+/**
+ * Returns the header lines of a reply, with names and values alternating. `headers` override `base`, except for `vary`, which gets both
+ * values.
+ */
 export function headerLines(requestId: string | undefined, base: ReplyHeaders, headers: ReplyHeaders): OutgoingHttpHeader[] {
   const lines: OutgoingHttpHeader[] = [];
   if (requestId !== undefined && !hasHeader(headers, requestIdHeader)) lines.push(requestIdHeader, requestId);
@@ -58,7 +61,7 @@ export function headerLines(requestId: string | undefined, base: ReplyHeaders, h
   return lines;
 }
 
-/** Merges headers, ignoring the case of names. */
+/** Merges headers. The headers in `stronger` override headers of the same names in `weaker`. The case of names is ignored. */
 export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
   const merged: ReplyHeaders = {};
   for (const name in weaker) if (!hasHeader(stronger, name.toLowerCase())) merged[name] = weaker[name];
@@ -79,8 +82,8 @@ function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders
 }
 
 /**
- * Encodes a text as UTF-8, one character per byte, to be sent as Latin-1. Node.js writes head and text in one encoding: UTF-8 would encode
- * headers such as `server-path` twice.
+ * Encodes a text as UTF-8 and returns one character per byte, to be sent as Latin-1. Node.js writes head and text in one encoding, so with
+ * UTF-8 it would encode the bytes of headers such as `server-path` a second time.
  */
 export function bytesAsText(text: string): string {
   return Buffer.from(text).toString('latin1');

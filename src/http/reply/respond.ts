@@ -13,7 +13,8 @@ export function internalErrorText(reference: string): string {
 }
 
 /**
- * Logs and counts an error outside of handlers or during a reply. Answers 500, or cuts the connection if the reply has begun. Never throws.
+ * Logs and counts an error that occurred outside of handlers or during a reply. Answers 500, or cuts the connection if the reply has begun.
+ * Never throws.
  */
 export function failRequest(exchange: Exchange, error: unknown): void {
   const { outgoing, isHead, service, request, method } = exchange;
@@ -34,8 +35,9 @@ export function failRequest(exchange: Exchange, error: unknown): void {
 }
 
 /**
- * The response to a request, with the headers of every reply. What a `Response` cannot express is written directly: HEAD with a length,
- * several lines of one header, HTTP/2. Never rejects.
+ * Returns the response to a request, with the headers that every reply has. Replies that a `Response` cannot express are written directly
+ * to the socket: replies to HEAD with the length of the omitted body, replies with several lines of one header, and all HTTP/2 replies,
+ * which have no adapter. Never rejects.
  */
 export async function respond(exchange: Exchange, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
@@ -54,11 +56,11 @@ export async function respond(exchange: Exchange, reply: Reply): Promise<Respons
 }
 
 /**
- * Sends a large or generated body directly to the Node.js response: a web stream costs more than the transfer (docs/design/costs.md). HEAD
- * gets only the headers.
+ * Sends a large or generated body directly to the Node.js response, because a web stream costs more than the transfer itself
+ * (docs/design/costs.md). HEAD gets only the headers.
  *
  * @param send writes the body, and ends the response
- * @throws the error of `send`, after cutting the connection, because the announced body is not complete (RFC 9112 §8)
+ * @throws the error of `send`. The connection is cut in this case, because the announced body is not complete (RFC 9112 §8)
  */
 export async function stream(exchange: Exchange, status: number, headers: ReplyHeaders, send: () => Promise<void>): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
@@ -78,11 +80,11 @@ export async function stream(exchange: Exchange, status: number, headers: ReplyH
   return RESPONSE_ALREADY_SENT;
 }
 
-/** @returns undefined if a header has several lines */
+/** Converts a reply to a `Response`. @returns undefined if a header has several lines, which a `Response` cannot express */
 function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined {
   const { status } = reply;
   const hasNoBody = status === 204 || status === 304;
-  // As a text, the adapter would encode headers such as `server-path` a second time.
+  // The body is passed as bytes. If it were a text, the adapter would encode headers such as `server-path` a second time.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   const replied = hasNoBody
     ? reply.headers

@@ -6,7 +6,7 @@ import { BodyWriter } from './body-writer.ts';
 import type { ReplyHeaders } from './reply.ts';
 import { respond, stream } from './respond.ts';
 
-/** Low, for speed: listings are so repetitive that every level shrinks them to a tenth. */
+/** Level of compression. It favours speed, because listings are so repetitive that every level shrinks them to a tenth. */
 const level = 3;
 
 /** Whether a client accepts gzip. */
@@ -15,15 +15,15 @@ export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
 }
 
 /**
- * Like `wantsGzip`, for a reply with names of an account's files. In a BREACH attack, another site puts guesses into the URL and learns a
- * secret from the compressed length, so replies to other origins are not compressed.
+ * Like `wantsGzip`, for a reply that contains the names of an account's files. In a BREACH attack another site puts guesses into the URL,
+ * and learns a secret from the compressed length of the reply. So replies to requests from other origins are not compressed.
  */
 function wantsPrivateGzip(exchange: Exchange): boolean {
   const site = header(exchange, 'sec-fetch-site');
   return (site === undefined || site === 'same-origin' || site === 'none') && wantsGzip(exchange);
 }
 
-/** The headers about the compression of a reply. @param vary names of other request headers on which the reply depends */
+/** Returns the headers about the compression of a reply. @param vary names of other request headers on which the reply depends */
 export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]): ReplyHeaders {
   return {
     'content-encoding': isCompressed ? 'gzip' : undefined,
@@ -31,7 +31,7 @@ export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]
   };
 }
 
-/** Compresses chunks without delaying the first one. An error of `chunks` is thrown here, too. */
+/** Compresses chunks as they arrive, and does not delay the first chunk. If `chunks` throws, this generator throws the same error. */
 async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level });
   gzip.write(first);
@@ -44,15 +44,15 @@ export interface ChunkedReply {
   /** Default 200. */
   status?: number;
   /**
-   * Number of chunks to collect before the status is sent. An earlier error becomes an error reply; a later one cuts the connection. The
-   * default is 2, so that a body of one chunk gets a Content-Length.
+   * Number of chunks to collect before the status is sent. An error before that becomes an error reply; a later error cuts the connection.
+   * The default is 2, so that a body of one chunk gets a Content-Length. Use 0 if the first chunk can take long.
    */
   startsAfter?: 0 | 1 | 2;
 }
 
 /**
- * Sends text chunks as they arrive, compressed if the client accepts gzip. An empty chunk only checks whether the client is still
- * connected.
+ * Sends text chunks as they arrive, compressed if the client accepts gzip. An empty chunk sends nothing, but checks whether the client is
+ * still connected.
  */
 export async function sendChunks(
   exchange: Exchange,

@@ -13,16 +13,16 @@ import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 import { headerLines, http2Head, type ReplyHeaders } from './reply.ts';
 import { stream } from './respond.ts';
 
-// A property costs the garbage collector less than an entry of a WeakMap.
+// The prepared headers are a property of the cached file, because a property costs the garbage collector less than an entry of a WeakMap.
 const preparedKey = Symbol('prepared reply');
 
 /** The headers of the last reply with a whole file, kept for the next request to the same service and path. */
 interface Prepared {
   base: ReplyHeaders;
   path: string;
-  /** For HTTP/1. The value of `x-request-id`, `lines[1]`, is replaced for each request. */
+  /** Header lines for HTTP/1. The first header is `x-request-id`: its value, `lines[1]`, is replaced for each request. */
   lines: OutgoingHttpHeader[];
-  /** For HTTP/2. */
+  /** Headers for HTTP/2. */
   head: OutgoingHttpHeaders;
 }
 
@@ -44,7 +44,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     throw clientGone();
   }
   if (isHttp2(outgoing)) {
-    // Node.js copies the headers.
+    // Node.js copies the headers, so the object can be changed for each request.
     head[requestIdHeader] = exchange.request.id;
     outgoing.respond(head);
     const sent = endReply(exchange, content);
@@ -56,11 +56,11 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     'close',
     exchange.catching(() => download.end(isCutShort(exchange) ? 'client-gone' : undefined)),
   );
-  // `writeHead` encodes the lines at once.
+  // `writeHead` encodes the lines at once, so a later request can change the value.
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
   outgoing.end(inOnePiece(content), 'latin1');
-  // Only if some of the content still waits to be sent.
+  // Operators see the download among the running transfers only if some of its content still waits to be sent.
   if (outgoing.writableLength > 0) download.show();
   return RESPONSE_ALREADY_SENT;
 }
@@ -78,7 +78,7 @@ function prepared(exchange: Exchange, path: string, kept: KeptFile, headersOf: (
 /** Up to this size, one synchronous read is much faster than a read in the thread pool (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
-/** Up to this size, files are read into `tinyFile`, and Node.js sends them without allocating memory. */
+/** Up to this size, files are read into `tinyFile`, and Node.js sends headers and body without allocating memory for them. */
 const tinyFileBytes = 8 * 1024;
 
 const tinyFile = Buffer.allocUnsafeSlow(tinyFileBytes);
@@ -139,7 +139,7 @@ async function sendPart(exchange: Exchange, writer: BodyWriter, download: FileDo
   else await sendRange(writer, send, download.fd, range, takeSendBuffers(isHttp2(exchange.outgoing)));
 }
 
-// Fills one buffer while the other one is sent. Sending keeps this thread busy, so the read starts first.
+// Fills one buffer while the other one is sent. The read starts before the send, because sending keeps this thread busy.
 async function sendRange(
   writer: BodyWriter,
   send: (bytes: Buffer) => Promise<void>,
@@ -151,7 +151,8 @@ async function sendRange(
   let isWhole = false;
   const read = (position: number) => {
     const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
-    // Awaited only after the previous bytes are sent: an earlier failure must not be an unhandled rejection.
+    // The loop awaits this promise only after the previous bytes are sent. If the read fails earlier, that must not be an unhandled
+    // rejection.
     started.catch(() => {});
     return started;
   };
@@ -166,20 +167,20 @@ async function sendRange(
       [buffer, other] = [other, buffer];
       if (position <= range.end) reading = read(position);
       flushed = send(other.subarray(0, bytesRead));
-      // Awaited in the next round: an earlier failure must not be an unhandled rejection.
+      // The next round awaits this promise. If the send fails earlier, that must not be an unhandled rejection.
       flushed.catch(() => {});
     }
     await flushed;
     isWhole = true;
   } finally {
     writer.settle();
-    // The caller then closes the descriptor, so the pending read must have ended.
+    // The caller closes the descriptor after this, so wait until the pending read has ended.
     await reading.catch(() => {});
     buffers.release(isWhole);
   }
 }
 
-/** A tiny body becomes a Latin-1 text, which Node.js sends together with the headers. */
+/** Converts a tiny body to a Latin-1 text, one character for each byte, because Node.js sends a text together with the headers. */
 export function inOnePiece(bytes: Buffer): Buffer | string {
   return bytes.length <= tinyFileBytes ? bytes.toString('latin1') : bytes;
 }

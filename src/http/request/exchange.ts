@@ -32,14 +32,14 @@ import type { Incoming } from './incoming.ts';
 import { isOfLink, linkUrlPath, memberUrlPath, type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 
-/** Headers for the pages of links, whose URLs contain a secret. */
+/** Headers for the pages of links. Their URLs contain a secret, which must not reach other servers or search engines. */
 const linkHeaders: ReplyHeaders = { 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex, nofollow, noarchive' };
 
 /** One HTTP or HTTPS service, shared by its requests. A reload of the configuration replaces the whole object. */
 export interface HttpService {
   readonly uuid: string;
   readonly options: HttpServiceOptions;
-  /** All file transfer services of the configuration: those that accept tokens. */
+  /** All file transfer services of the configuration, which are the services that accept tokens. */
   readonly fileServices: readonly { uuid: string; type: string }[];
   readonly component: EventComponent;
   readonly chain: AuthChain;
@@ -47,7 +47,7 @@ export interface HttpService {
   /**
    * Ends all sessions of an account (by UUID) on all services, except one session.
    *
-   * @throws ServiceError `unavailable`; then the sessions end later
+   * @throws ServiceError `unavailable`; in this case the sessions end later
    */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   /** Tokens and links. */
@@ -62,7 +62,7 @@ export interface HttpService {
   readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;
   readonly tickets: TicketKeys;
-  /** Finds the key authorization for a pending TLS challenge of a domain, if this service answers such challenges. */
+  /** Finds the key authorization for a pending TLS challenge of a domain; undefined if this service does not answer such challenges. */
   readonly tlsChallenge: ((domain: string) => Promise<string | undefined>) | undefined;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;
@@ -91,13 +91,13 @@ export class Exchange {
   readonly target: RequestTarget;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** The request's foreign origin, if `cors_origins` lists it. Cookies are then ignored (docs/spec/http.md#cross-origin-requests). */
+  /** The request's foreign origin, if `cors_origins` lists it. If so, cookies are ignored (docs/spec/http.md#cross-origin-requests). */
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
-  /** Set for a visitor of a valid link. */
+  /** Set once the link of a visitor was found to be valid. */
   visit: Visit | undefined = undefined;
-  /** Headers that a protocol such as tus needs in every reply. */
+  /** Headers that the request's protocol, such as tus, needs in every reply. */
   protocolHeaders: ReplyHeaders | undefined = undefined;
 
   #expectsContinue: boolean;
@@ -105,7 +105,8 @@ export class Exchange {
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
   /**
-   * @param current returns the current service, which the request uses only to check whether an account is still valid
+   * @param current returns the current service. The request keeps the service with which it began, and uses a later service only to check
+   * whether an account is still valid
    * @param onFault handles faults in functions that `catching` wraps; must not throw
    */
   constructor(
@@ -152,7 +153,7 @@ export class Exchange {
     return signedIn(this).files;
   }
 
-  /** The URL path of a file or folder for this client: below the link for a visitor, otherwise below `/home/`. */
+  /** Returns the URL path of a file or folder for this client: below the link for a visitor, otherwise below `/home/`. */
   urlOf(path: VirtualPath, isFolder: boolean): string {
     const { visit } = this;
     return visit ? linkUrlPath(visit.secret, visit.belowOf(path), isFolder) : memberUrlPath(path, isFolder);
@@ -167,7 +168,7 @@ export class Exchange {
     const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;
     if (target.kind !== 'member' && !isOfLink(target) && !isShared && !protocolHeaders) return service.baseHeaders;
-    // A spread (`...`) would take ten times as long, and make reading the object slower.
+    // A spread (`...`) would take ten times as long, and would also make reading the object slower.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
     if (target.kind === 'member') headers['server-path'] = serverPathValue(target.path);
     if (isOfLink(target)) Object.assign(headers, linkHeaders);
@@ -182,23 +183,23 @@ export class Exchange {
     return { vary: 'origin', ...allowed };
   }
 
-  /** Wraps a callback of Node.js for this request. A fault ends only this request, and is logged with its ID. */
+  /** Wraps a listener, timer or callback that Node.js calls for this request. A fault ends only this request and is logged with its ID. */
   catching<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
     return catching(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
-  /** The account of an identity in the current configuration; undefined if the identity is not valid any more. */
+  /** Returns the account of an identity in the current configuration; undefined if the identity is not valid any more. */
   inForce(identity: Identity): Account | undefined {
     return this.#current().chain.inForce(identity, this.peer.address);
   }
 
-  /** The context for events. Before authentication, it describes the client only by the address. */
+  /** Returns the context for events of this request. Before authentication, the context describes the client only by the address. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }
 }
 
-/** The exchange is `c.env` in Hono's handlers and middleware. */
+/** Makes the exchange available as `c.env` in Hono's handlers and middleware. */
 export interface HttpEnvironment {
   Bindings: Exchange;
 }
@@ -231,26 +232,26 @@ export interface Visit {
    * @throws ServiceError `not-found` if the path is not directly in the folder of the link
    */
   targetOf(below: VirtualPath): VirtualPath;
-  /** Converts a path in the creator's files to a path relative to the link. */
+  /** Converts a path in the creator's files to a path relative to the file or folder that the link shows. */
   belowOf(path: VirtualPath): VirtualPath;
   /**
-   * Waits for a turn to do expensive work, such as reading a whole tree, which only a few visitors may do at the same time.
+   * Waits for a turn to do expensive work, such as reading a whole tree. Only a few visitors may do such work at the same time.
    *
    * @returns a function that ends the turn
    * @throws ServiceError `unavailable` if too many visitors wait
    */
   takeTurn(): Promise<() => void>;
-  /** Counts a download, for a reply with the first byte of a file or an archive. @throws ServiceError `gone` if none is left */
+  /** Counts a download. Called for a reply with the first byte of a file or an archive. @throws ServiceError `gone` if none is left */
   countDownload(): Promise<void>;
   /**
-   * Refuses pages and lists without downloads left. Later ranges of a counted download are still sent.
+   * Refuses pages and lists if the link has no downloads left. Later ranges of a counted download are still sent.
    *
    * @throws the error of `countDownload`
    */
   requireDownloads(): void;
 }
 
-/** A request header, repeated lines joined by commas (RFC 9110 §5.3). */
+/** Returns a request header as a single text, with repeated lines joined by commas (RFC 9110 §5.3); undefined if it is absent. */
 export function header(exchange: Pick<Exchange, 'incoming'>, name: string): string | undefined {
   const value = exchange.incoming.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;
@@ -261,7 +262,7 @@ export function cookie(exchange: Pick<Exchange, 'incoming'>, name: string): stri
   return cookieValue(header(exchange, 'cookie'), name);
 }
 
-/** The client of an authenticated request. Throws without authentication. */
+/** Returns the client of an authenticated request. Throws if the request was not authenticated. */
 export function signedIn(exchange: Exchange): Client {
   if (!exchange.client) throw new Error('This request was not authenticated.');
   return exchange.client;

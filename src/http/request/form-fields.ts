@@ -22,7 +22,7 @@ export class FormFields {
     return this.#values.get(name) ?? [];
   }
 
-  /** The only value of a field. @throws ServiceError `bad-request` for several different values */
+  /** Returns the only value of a field. @throws ServiceError `bad-request` if the form has several different values for it */
   one(name: string): string | undefined {
     const values = this.all(name);
     if (new Set(values).size > 1) throw new ServiceError('bad-request', `The form has several different values for the field "${name}".`);
@@ -38,9 +38,9 @@ export interface FormFile {
 }
 
 /**
- * Reads a form (`multipart/form-data` or URL-encoded), its files as streams, one after the other.
+ * Reads a form, sent as `multipart/form-data` or URL-encoded. Its files are read as streams, one after the other.
  *
- * @param onFile called for each file, with the preceding fields. The next file follows when the promise resolves
+ * @param onFile called for each file, with the fields that precede it. The next file follows once the returned promise resolves
  * @throws ServiceError `bad-request` for a malformed form, `too-large`, `client-gone`
  */
 export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
@@ -69,7 +69,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
       if (isOver) return;
       isOver = true;
       stopListening();
-      // Otherwise the receiver of the current file would wait for ever.
+      // Without this, the receiver of the current file would wait for ever.
       current?.destroy(error as Error);
       parser.destroy();
       void running.catch(() => {}).then(() => reject(error));
@@ -88,7 +88,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     });
     on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
       current = content;
-      // A file that waits for its turn has no reader, so nothing else would handle its error.
+      // A file that waits for its turn has no reader yet, so nothing else would handle its error.
       content.on('error', () => {});
       running = running.then(() => onFile({ field, fileName, content }, fields));
       running.catch(stop);
@@ -122,7 +122,7 @@ function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
       limits,
       highWaterMark: 1024 * 1024,
       fileHwm: 1024 * 1024,
-      // `bareFileName` removes paths: it knows both kinds of separators.
+      // Keeps paths in names. `bareFileName` removes the paths, because it knows both kinds of separators.
       preservePath: true,
     });
   } catch (error) {
@@ -130,7 +130,7 @@ function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
   }
 }
 
-/** A file's own name without a path. Old browsers and clients send paths (`C:\dir\a.txt`, `../a.txt`), which are never followed. */
+/** Returns a file's own name without a path. Old browsers and clients send paths (`C:\dir\a.txt`, `../a.txt`), which are never followed. */
 export function bareFileName(sent: string | undefined): string {
   return (sent ?? '').split(/[\\/]/).at(-1)?.trim() ?? '';
 }

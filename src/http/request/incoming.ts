@@ -8,9 +8,9 @@ export interface StreamRequest {
   readonly httpVersionMinor: 0;
   readonly method: string | undefined;
   readonly url: string | undefined;
-  /** With the pseudo-header fields. */
+  /** The headers, including the pseudo-header fields. */
   readonly headers: IncomingHttpHeaders;
-  /** Names and values, alternating. */
+  /** Names and values of the headers, alternating. */
   readonly rawHeaders: readonly string[];
   readonly socket: Socket;
   readonly stream: ServerHttp2Stream;

@@ -16,14 +16,15 @@ export class FolderRedirect extends Error {
 }
 
 /**
- * The redirect to a folder's URL with a final `/` (docs/spec/http.md#redirects-to-folders): 302 for GET and HEAD, 307 for other methods.
+ * Builds the redirect to a folder's URL with a final `/` (docs/spec/http.md#redirects-to-folders). The status is 302 for GET and HEAD, and
+ * 307 for other methods. The query is kept.
  */
 export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
   const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
   return { status, headers: { location: exchange.urlOf(path, true) + exchange.target.query } };
 }
 
-/** Converts the fault `is-folder` to the redirect. */
+/** Converts the fault `is-folder` to the redirect; returns other errors unchanged. */
 export function redirectFolder(path: VirtualPath, error: unknown): unknown {
   return isServiceError(error, 'is-folder') ? new FolderRedirect(path) : error;
 }
@@ -32,7 +33,7 @@ export function redirectFolder(path: VirtualPath, error: unknown): unknown {
 export type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFolder'>;
 
 /**
- * The member to which a URL in a request header leads: absolute, or only a path.
+ * Returns the member to which a URL in a request header leads. The URL is absolute, or only a path.
  *
  * @throws ServiceError `bad-request`, `name-invalid`, `other-host`, `never-allowed`, `name-reserved`
  */

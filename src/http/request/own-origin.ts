@@ -10,7 +10,7 @@ interface ServiceRequest {
   readonly service: { readonly options: { readonly accepted_origins: readonly string[] }; readonly proxies: ForwardedTrust };
 }
 
-/** The requested hosts (`name` or `name:port`); behind a trusted proxy, also the forwarded host. */
+/** Returns the requested hosts (`name` or `name:port`): the host of the request and, behind a trusted proxy, also the forwarded host. */
 function requestedHosts(exchange: ServiceRequest): string[] {
   const hosts: (string | undefined)[] = [exchange.host];
   if (isForwarded(exchange.incoming, exchange.service.proxies)) {
@@ -20,8 +20,9 @@ function requestedHosts(exchange: ServiceRequest): string[] {
 }
 
 /**
- * Whether an origin is this service's (docs/spec/http.md#cross-site-requests): in `accepted_origins`, or with the host and port of the
- * request. A proxy can end TLS, so both http and https count, unless `accepted_origins` has the host with https.
+ * Returns whether an origin belongs to this service (docs/spec/http.md#cross-site-requests): it is in `accepted_origins`, or has the host
+ * and port of the request. Both http and https are accepted, because a proxy can end TLS. But http is refused if `accepted_origins` has the
+ * host with https.
  */
 export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }: URL): boolean {
   const { accepted_origins: accepted } = exchange.service.options;
@@ -31,8 +32,8 @@ export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }
 }
 
 /**
- * Whether the authority of a URL is this service's own, or in `accepted_origins`. A proxy can end TLS, so default ports of both schemes are
- * ignored.
+ * Returns whether the authority of a URL is this service's own, or is in `accepted_origins`. A proxy can end TLS, so default ports of both
+ * schemes are ignored.
  */
 export function isOwnAuthority(exchange: ServiceRequest, authority: string): boolean {
   const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');

@@ -15,12 +15,12 @@ export function isConditional({ incoming: { headers } }: Exchange): boolean {
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
 /**
- * Conditions that are refused for a hidden member, because their result reveals whether it exists. `If` must carry lock tokens, so for it a
- * hidden member counts as absent.
+ * Conditions that are refused for a hidden member, because their result reveals whether it exists. `If` is not refused, because clients
+ * must send lock tokens in it. Instead, a hidden member counts as absent when `If` is evaluated.
  */
 const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 
-/** The ID of the event for a failed change; none for LOCK. */
+/** Returns the ID of the event for a failed change; LOCK has none. */
 function failureId(method: string, { target }: Exchange): number | undefined {
   const isFolder = target.kind === 'member' && target.isFolder;
   return {
@@ -37,12 +37,12 @@ export function conditionHeaders(exchange: Exchange): ConditionHeaders {
   return Object.fromEntries(conditionNames.map((name) => [name, header(exchange, name)]));
 }
 
-/** Strong entity tag and modification time. */
+/** Returns the validators of an entry: its strong entity tag and its modification time. */
 export function entryValidators(entry: Entry): { etag: string; lastModifiedMs: number } {
   return { etag: fileEntityTag(entry), lastModifiedMs: entry.modifiedMs };
 }
 
-/** Header names are in lower case. */
+/** Method and conditional headers of a request; header names are in lower case. */
 interface ConditionalRequest {
   method: string;
   headers: Readonly<Record<string, string | undefined>>;
@@ -52,10 +52,12 @@ interface ConditionalRequest {
 export type Preconditions = (current: Entry | undefined) => void;
 
 /**
- * Reads the preconditions of a change: `If-Match`, `If-None-Match`, the dates (RFC 9110 §13.2.2), and `If` (RFC 4918 §10.4).
+ * Reads the preconditions of a change: `If-Match`, `If-None-Match`, the dates (RFC 9110 §13.2.2), and `If` (RFC 4918 §10.4). Folders have
+ * no entity tag.
  *
  * @param asked conditions that replace those of this request
- * @returns a function that checks the preconditions against the current state: early, and again just before the change takes effect
+ * @returns a function that checks the preconditions against the current state of the request's own resource. Operations can call it early,
+ * and again just before the change takes effect
  * @throws ServiceError `bad-request` for an `If` that is malformed or has a foreign URL, `forbidden` for conditions on a hidden member
  */
 export async function preconditions(
@@ -100,7 +102,7 @@ function isMet(condition: IfCondition, entry: Entry | undefined, tokens: Readonl
   return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], entryValidators(entry).etag);
 }
 
-// A condition must not reveal that a hidden member exists.
+// A hidden member is treated as absent, because a condition must not reveal that the member exists.
 function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
     return signedIn(exchange).files.inspect(path);

@@ -13,19 +13,19 @@ export function replyFormat(exchange: Exchange): ReplyFormat {
   return chosenFormat(exchange, 'json');
 }
 
-/** The format of a folder: a page, a JSON listing or a ZIP archive. */
+/** Returns the format in which a folder is sent: a page, a JSON listing or a ZIP archive. */
 export function folderFormat(exchange: Exchange): FolderFormat {
   return preferredType(header(exchange, 'accept'), [htmlType, jsonType, zipType]) === zipType ? 'zip' : chosenFormat(exchange, 'html');
 }
 
-/** Whether a client explicitly asks for JSON. After a form, browsers expect a redirect. */
+/** Returns whether a client explicitly asks for JSON. After a form, other clients are redirected, as browsers expect. */
 export function asksForJson(exchange: Exchange): boolean {
   return replyFormat(exchange) === 'json' && namesType(header(exchange, 'accept'), jsonType);
 }
 
 /**
- * JSON for a JSON body, otherwise by `Accept`, or else a page for the content type `text/html`. A form decides nothing, because scripts
- * send forms, too.
+ * Chooses JSON for a request with a JSON body. Otherwise `Accept` decides. Without `Accept`, the content type `text/html` selects a page.
+ * The content type of a form decides nothing, because scripts send forms, too.
  * @param otherwise the format for a request that states no preference
  */
 function chosenFormat(exchange: Exchange, otherwise: ReplyFormat): ReplyFormat {

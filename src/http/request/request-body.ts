@@ -8,18 +8,18 @@ import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
 import { type Exchange, header } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
 
-/** Up to this size, a refused body is read to its end, so that the connection can be used again. */
+/** Maximum size, in bytes, of a refused body that is read to its end so that the connection can be used again. */
 const drainLimitBytes = 64 * 1024;
 
-/** Maximum number of pieces of a refused body. */
+/** Maximum number of pieces that are read of a refused body. */
 const maxDrainedPieces = 10_000;
 
-/** How long a client may continue to send a refused body. */
+/** Time in milliseconds for which a client may continue to send a refused body before the connection is closed. */
 const lingerMs = 2000;
 
 /**
- * Handles an unread request body before the reply. A small one is dropped. After a large one, the connection is closed, but late, because
- * an immediate close would lose the reply (RFC 9112 §9.6).
+ * Handles an unread request body before the reply. A small body is read and dropped. After a body that is or may be large, the connection
+ * is closed. The client first gets time to read the reply, because an immediate close would lose the reply (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
@@ -35,7 +35,7 @@ export function endUnreadBody(exchange: Exchange): void {
   };
   incoming.on('data', exchange.catching(onPiece));
   const socket: Socket = incoming.socket;
-  // Node.js must not destroy the socket: the client may not have read the reply.
+  // Do not let Node.js destroy the socket: the reply can still be unread in the client's receive buffer.
   socket.destroySoon = () => socket.end();
   const cut = exchange.catching(() => socket.destroy());
   service.clock.after(lingerMs, cut);
@@ -49,17 +49,17 @@ function mayHaveBody(exchange: Exchange): boolean {
   }
 }
 
-/** The last call is `onEnd`, or `onFault` (after `onEnd` only if `onEnd` throws). */
+/** Receives a request body. The last call is `onEnd`, or `onFault` (which follows `onEnd` only if `onEnd` throws). */
 interface BodyListener {
   onData(chunk: Buffer): void;
   onEnd(): void;
-  /** For a client that disconnected (ServiceError `client-gone`), or if `onData` or `onEnd` threw. */
+  /** Called if the client disconnected (ServiceError `client-gone`), or if `onData` or `onEnd` threw. */
   onFault(error: unknown): void;
 }
 
 /**
- * Reads a request body directly from the Node.js request (docs/design/costs.md). Also reports a client that disconnected during
- * authentication, which Node.js does not report again.
+ * Starts to read a request body directly from the Node.js request (docs/design/costs.md). Also reports a client that disconnected during
+ * authentication, because Node.js does not report that again.
  *
  * @returns a function that stops reading and removes the listeners
  */
@@ -85,7 +85,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
   const onData = catching((chunk: Buffer) => listener.onData(chunk), fail);
   const onGone = exchange.catching(() => fail(clientGone()));
   const onEnd = catching(() => {
-    // After a reset without an error code, the stream emits `end` as if it were complete.
+    // If the client resets a stream without an error code, the stream emits `end`, as if it were complete.
     if (body.aborted) return fail(clientGone());
     stop();
     listener.onEnd();
@@ -98,7 +98,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
   body.once('end', onEnd);
   body.once('close', onGone);
   body.once('error', onGone);
-  // The end of an empty HTTP/2 body may already be over.
+  // Node.js may have emitted the end of an empty HTTP/2 body already.
   if (body.readableEnded) queueMicrotask(onEnd);
   exchange.sendContinue();
   return stop;
@@ -107,16 +107,16 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
 /** Largest body of a command, a login or a PROPFIND, in bytes (docs/spec/http.md#bad-input). */
 export const smallBodyLimitBytes = 1024 * 1024;
 
-/** Maximum number of pieces of less than `smallPieceBytes` on average. */
+/** Maximum number of pieces of a body whose pieces have less than `smallPieceBytes` on average. */
 const maxPieces = 4096;
 
-/** Handling one piece takes as long as kilobytes of content. */
+/** Minimum average size of pieces in bytes. Handling one piece takes as long as handling kilobytes of content. */
 const smallPieceBytes = 16;
 
 /**
- * The announced length of the body in bytes; undefined for a chunked body.
+ * Returns the announced length of the body in bytes; undefined for a chunked body.
  *
- * @throws ServiceError `bad-request` if it is not a number
+ * @throws ServiceError `bad-request` if the announced length is not a number
  */
 export function announcedLength(exchange: Exchange): number | undefined {
   const text = header(exchange, 'content-length');
@@ -153,7 +153,7 @@ export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLi
   });
 }
 
-/** Reads a URL-encoded form with a few fields. @param limitBytes by default enough for two percent-encoded fields of 150 characters */
+/** Reads a URL-encoded form with a few fields. @param limitBytes the default is enough for two percent-encoded fields of 150 characters */
 export async function readSmallForm(exchange: Exchange, limitBytes = 16 * 1024): Promise<URLSearchParams> {
   return new URLSearchParams((await readSmallBody(exchange, limitBytes)).toString('utf8'));
 }
@@ -171,14 +171,14 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
     return parseJson(text);
   } catch (error) {
     if (error instanceof JsonLimitError) throw new ServiceError('bad-request', `The request body is not valid JSON: ${error.message}`);
-    // The parser's message and the cause would show a part of the text, such as a password.
+    // Do not include the parser's message or the cause: they would show a part of the text, such as a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
 }
 
 /**
  * Reads a JSON object.
- * @param typeMessage message for another content type
+ * @param typeMessage message of the error for another content type
  * @throws ServiceError `media-type-unsupported`, and the errors of `readJsonBody`
  */
 export async function readJsonObject(exchange: Exchange, typeMessage: string): Promise<Record<string, unknown>> {

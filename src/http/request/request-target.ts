@@ -4,23 +4,26 @@ import { checkMemberName, memberPath, pathFromSegments, type VirtualPath } from 
 /** The reserved name of the service's own URLs (docs/spec/http.md#urls). */
 export const reservedName = '__svc__';
 
-/** The URLs of links are below this name, itself below `reservedName`. */
+/** The URLs of links are below this name, which is itself below `reservedName`. */
 const linkName = 's';
 
-/** A URL path below a link, with a final `/` for folders. @param below path relative to the link */
+/** Returns a URL path below a link, with a final `/` for folders. @param below path relative to the file or folder that the link shows */
 export function linkUrlPath(secret: string, below: VirtualPath, isFolder: boolean): string {
   const path = `/${reservedName}/${linkName}/${encodeURIComponent(secret)}${below === '/' ? '' : below.split('/').map(encodeURIComponent).join('/')}`;
   return isFolder ? `${path}/` : path;
 }
 
 export type RequestTarget =
-  /** A file or folder. `isFolder` is true if the URL ends in `/`. */
+  /** A file or folder of the account. `isFolder` is true if the URL ends in `/`. */
   | { kind: 'member'; path: VirtualPath; isFolder: boolean; query: string }
   /** `/__svc__/<name>`. */
   | { kind: 'service'; name: string; query: string }
   /** `/home/__svc__/<name>`. */
   | { kind: 'account-service'; name: string; query: string }
-  /** `/__svc__/s/<secret>`, or a path below it. The secret must not appear in a log, event or message. */
+  /**
+   * `/__svc__/s/<secret>`, or a path below it. `isFolder` is true if the URL ends in `/`. The secret must not appear in a log, event or
+   * message.
+   */
   | { kind: 'link'; secret: string; below: VirtualPath; isFolder: boolean; query: string }
   /** `/` itself. */
   | { kind: 'root'; query: string }
@@ -31,14 +34,15 @@ export type RequestTarget =
   /** `*`, the target of an OPTIONS request for the whole server. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
-  /** An invalid target, with its error. `isOfLink` is true if it could contain the secret of a link. */
+  /** An invalid target, with the error that gives the reason. `isOfLink` is true if the target could contain the secret of a link. */
   | { kind: 'refused'; fault: unknown; isOfLink: boolean; query: '' };
 
 /** Reads the target of a request. Never throws: an invalid target becomes `refused`. */
 export function readTarget(method: string, raw: string): RequestTarget {
   try {
     const target = parseRequestTarget(raw);
-    // A PROPFIND of a folder without the final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders).
+    // A PROPFIND of a folder without the final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders). The same applies
+    // to the home folder.
     if (target.kind !== 'home' || method !== 'PROPFIND') return target;
     return { kind: 'member', path: pathFromSegments([]), isFolder: false, query: target.query };
   } catch (fault) {
@@ -46,12 +50,12 @@ export function readTarget(method: string, raw: string): RequestTarget {
   }
 }
 
-/** Whether the URL belongs to a link, and so contains a secret. */
+/** Whether the URL belongs to a link. Such a URL contains a secret, so it must not be passed to others. */
 export function isOfLink(target: RequestTarget): boolean {
   return target.kind === 'link' || (target.kind === 'refused' && target.isOfLink);
 }
 
-/** The path of a target for `routes.ts`. Each kind has its own prefix, so names of files match no other route. */
+/** Returns the path of a target for `routes.ts`. Each kind has its own prefix, so names of files cannot match other routes. */
 export function canonicalPath(target: RequestTarget): string {
   switch (target.kind) {
     case 'member':
@@ -97,7 +101,7 @@ export function parseRequestTarget(raw: string): RequestTarget {
   return { kind: 'member', path: pathFromSegments(segments.slice(1)), isFolder, query };
 }
 
-// The URLs of most files: no percent codes, query, empty segments or leading dots.
+// Matches the URLs of most files: nothing needs decoding, there is no query, and no segment is empty or begins with a dot.
 const plainFile = /^\/home(\/[\w~!$&'()*+,;=:@-][\w.~!$&'()*+,;=:@-]{0,254})+$/;
 
 function splitTarget(raw: string): { path: string; query: string } {
@@ -136,14 +140,14 @@ function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
 }
 
-/** The path of the member that a command names. @throws ServiceError `name-invalid` or `name-reserved` */
+/** Returns the path of the member that a command names in a folder. @throws ServiceError `name-invalid` or `name-reserved` */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
   return selectedPath(folder, target);
 }
 
 /**
- * The path of a member that was selected in a listing, whose name may contain `\`.
+ * Returns the path of a member that was selected in a listing. Unlike a name in a command, this name may contain `\`.
  *
  * @throws ServiceError `name-invalid` or `name-reserved`
  */
@@ -153,13 +157,13 @@ export function selectedPath(folder: VirtualPath, name: string): VirtualPath {
   return memberPath(folder, name);
 }
 
-/** The URL path of a virtual path, with a final `/` for folders. */
+/** Returns the URL path of a virtual path. It begins with `/home`, and ends in `/` for folders. */
 export function memberUrlPath(path: VirtualPath, isFolder: boolean): string {
   const encoded = `/home${path === '/' ? '' : path.split('/').map(encodeURIComponent).join('/')}`;
   return isFolder ? `${encoded}/` : encoded;
 }
 
-/** The URL of an account's page, with its query; undefined for other targets. */
+/** Rebuilds the URL of an account's page, with its query, from a parsed target; undefined for other targets. */
 export function rebuildPageUrl(target: RequestTarget): string | undefined {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service')
@@ -167,14 +171,14 @@ export function rebuildPageUrl(target: RequestTarget): string | undefined {
   return undefined;
 }
 
-/** The ID in a URL such as `/home/__svc__/tokens/<ID>`; empty for other targets. */
+/** Returns the ID in the URL of an item, such as `/home/__svc__/tokens/<ID>`; empty for other targets. */
 export function itemId(target: RequestTarget): string {
   return target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
 }
 
 /**
- * The value of a `server-path` header (docs/spec/http.md#server-path): UTF-8 with one character per byte. If the path has control
- * characters or a final space, these and `%` are percent-encoded.
+ * Returns the value of a `server-path` header (docs/spec/http.md#server-path), which is the path in UTF-8 with one character per byte.
+ * Headers cannot contain control characters or a final space. If the path has such characters, these and `%` are percent-encoded.
  */
 export function serverPathValue(path: VirtualPath): string {
   if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;

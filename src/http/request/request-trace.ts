@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestTrace } from '../../events/event.ts';
 import { parseTraceparent } from '../../lib/headers/trace-context.ts';
 
-/** The header with a request ID, from a client or its proxy, and in every reply. */
+/** The header in which a client or its proxy sends a request ID. Every reply has the header, too. */
 export const requestIdHeader = 'x-request-id';
 
-/** IDs that cannot break a line of a log or fill the disk. */
+/** Matches request IDs that are safe in a log: they cannot break a line or fill the disk. */
 const requestIdText = /^[\w.:+/=@-]{1,128}$/;
 
 /** Data about a finished request, for metrics. */

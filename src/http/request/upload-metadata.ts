@@ -5,7 +5,7 @@ import { parseKeyValueList } from '../../lib/list-values.ts';
 import type { MetadataFields } from '../options.ts';
 import { type Exchange, header } from './exchange.ts';
 
-/** The end of the year 9999, as Unix time in seconds. */
+/** Maximum of `X-OC-Mtime`, the end of the year 9999, as Unix time in seconds. */
 const latestTimeS = 253_402_300_799;
 
 /** Returns `X-OC-Mtime` as Unix time in milliseconds; undefined without the header. @throws ServiceError `bad-request` */
@@ -34,7 +34,7 @@ export function uploadMetadata(exchange: Exchange, formValue?: string): Record<s
   return parseMetadata(fields, text);
 }
 
-/** `uploadMetadata` for a value that was already read. */
+/** Does the same as `uploadMetadata` for a value that was already read. */
 export function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
   if (value === undefined) {
     if (fields.required) throw new ServiceError('metadata-invalid', `The header "${fields.header}" is required.`);

@@ -25,10 +25,13 @@ interface PreparedBody {
   epilogue?: Buffer;
 }
 
-/** Content security policy of files. An uploaded file must not run as a page of this origin, even if the browser takes it for HTML. */
+/**
+ * Content security policy of files. It prevents an uploaded file from running as a page of this origin, even if the browser takes the file
+ * for HTML.
+ */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-/** Policy of a PDF for `?inline=frame`. Browsers do not show a PDF in a sandbox. */
+/** Policy of a PDF for `?inline=frame`. Browsers do not show a PDF in a sandbox, so this policy has none. It allows only inline styles. */
 const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; form-action 'none'; base-uri 'none'";
 
 function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
@@ -94,8 +97,8 @@ async function sendContent(exchange: Exchange): Promise<Response> {
 /** Whether a GET asks for the whole file, without conditions. */
 function isPlain(exchange: Exchange): boolean {
   const { service, incoming, target } = exchange;
-  // With `cors_origins`, the headers depend on the origin; for links, `server-path` is missing. They cannot be prepared once for all
-  // requests.
+  // With `cors_origins`, the headers depend on the origin. For links, `server-path` is missing. In both cases the headers cannot be
+  // prepared once for all requests.
   if (target.query !== '' || target.kind === 'link' || service.options.cors_origins.length > 0) return false;
   const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
   return range === undefined && wantedDigest === undefined && !isConditional(exchange);

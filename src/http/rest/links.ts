@@ -13,7 +13,7 @@ import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonObject } from '../request/request-body.ts';
 import { itemId, linkUrlPath, reservedName } from '../request/request-target.ts';
 
-/** Answers POST of a new link (docs/spec/links.md#making-links). Only this reply (201) shows the link's URL. */
+/** Answers POST of a new link (docs/spec/links.md#making-links). Only this reply, with status 201, shows the link's URL. */
 async function makeLink(exchange: Exchange): Promise<Response> {
   const { account, context, files } = signedIn(exchange);
   requireLinks(signedIn(exchange).files);
@@ -49,7 +49,7 @@ export function postLinks(exchange: Exchange): Promise<Response> {
   return postSharedForm(exchange, { own: () => ownLinks(exchange), revoke: (ids) => revoke(exchange, ids) });
 }
 
-/** Answers DELETE of a link with 204. Before that, the link ends for all visitors, and their downloads are cut. */
+/** Answers DELETE of a link with 204. Before the reply, the link ends for all visitors, and their downloads are cut. */
 export async function revokeLink(exchange: Exchange): Promise<Response> {
   const id = itemId(exchange.target);
   const own = await ownLinks(exchange);

@@ -20,7 +20,7 @@ interface LoginForm {
   next: string | undefined;
 }
 
-/** Answers POST of a login (docs/spec/http.md#login) with a session ID as JSON, or with the session cookie and a redirect. */
+/** Handles the POST of a login (docs/spec/http.md#login). Replies with a session ID as JSON, or with the session cookie and a redirect. */
 export async function postLogin(exchange: Exchange): Promise<Response> {
   const form = await readLogin(exchange);
   const identity = await checkPassword(exchange, form.username, form.password).catch((error) => {
@@ -28,7 +28,7 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
       Object.assign(error.details, { login_form: { next: form.next, userName: maskSecrets(form.username) } });
     throw error;
   });
-  // The previous session must end, to prevent session fixation.
+  // The new login replaces the previous session. The previous session must end, to prevent session fixation.
   const previous = await presentedSession(exchange, cookie(exchange, sessionCookie));
   if (previous) await exchange.service.sessions.end(previous);
   const id = await exchange.service.sessions.create(identity, exchange.peer.address, header(exchange, 'user-agent'));
@@ -70,8 +70,8 @@ function sessionCookieLine(exchange: Exchange, id: string): string {
 }
 
 /**
- * The URL of the page after a login: the requested page if it is below `/home/`, otherwise the home folder. It is parsed and rebuilt, so
- * that it cannot lead to another host (`//evil`) or path (`/home/../__svc__/logout`).
+ * Returns the URL of the page after a login: the requested page if it is below `/home/`, otherwise the home folder. The URL is parsed like
+ * a request target and rebuilt, so it cannot lead to another host (`//evil`) or another path (`/home/../__svc__/logout`).
  */
 export function safeNext(next: string | undefined): string {
   if (next === undefined || !/^\/home\/[\x21-\x7e]*$/.test(next)) return '/home/';

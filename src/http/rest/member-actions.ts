@@ -12,7 +12,7 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { reservedName, targetPath } from '../request/request-target.ts';
 import { type HeldResult, heldResult } from './held.ts';
 
-/** Folder commands and form actions that move or copy members to another folder (docs/spec/files.md#folder-commands). */
+/** Names of the folder commands and form actions that move or copy members to another folder (docs/spec/files.md#folder-commands). */
 const transferKinds = ['move', 'copy'] as const;
 export type TransferKind = (typeof transferKinds)[number];
 
@@ -21,7 +21,7 @@ interface Transfer {
   destination: VirtualPath;
   /** Whether a file may replace an existing file at the destination. */
   overwrite: boolean;
-  /** The name at the destination, if it is another one. */
+  /** The name at the destination, if it is not the name of the member. */
   newName?: string | undefined;
 }
 
@@ -31,8 +31,8 @@ export function isTransfer(name: string): name is TransferKind {
 }
 
 /**
- * The folder that the `destination` of a transfer names: `/home/…`, or relative to the folder of the request. It is plain text, not
- * percent-encoded.
+ * Returns the folder that the `destination` of a transfer names: `/home/…`, or a path relative to the folder of the request. Like the
+ * `target` of a command, it is plain text: names are not percent-encoded.
  * @throws ServiceError `bad-request`, or `name-invalid` for `.` and `..`
  */
 export function destinationFolder(folder: VirtualPath, text: string): VirtualPath {
@@ -46,7 +46,7 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
 }
 
 /**
- * Moves or copies the named members, one after the other. The copy of a folder also yields its progress.
+ * Moves or copies the named members of a folder to another folder, one after the other. The copy of a folder also yields its progress.
  *
  * @param stop interrupts a copy
  */
@@ -84,14 +84,14 @@ async function* transferMember(
     await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, { ...rules, stop }));
     return [];
   } catch (error) {
-    // Without an `Overwrite` header, no condition failed.
+    // The client sent no `Overwrite` header, so the fault must not say that a condition failed.
     if (isServiceError(error, 'destination-exists'))
       throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
     throw error;
   }
 }
 
-/** The custom triggers that the client's group may run, in configured order. */
+/** Returns the custom triggers that the client's group may run, in configured order (service option `triggers`). */
 export function allowedTriggers(exchange: Exchange): CustomTrigger[] {
   if (exchange.visit) return [];
   const { groupUuid } = signedIn(exchange).account;
@@ -109,20 +109,20 @@ export interface MemberResult {
   /** Undefined if the action succeeded. */
   problem: Problem | undefined;
   status: number;
-  /** The held upload, which is no problem. */
+  /** The held upload, if an inspection holds the file. This does not count as a problem. */
   held?: HeldResult | undefined;
   dropped?: DroppedFile | undefined;
-  /** A result with progress precedes the final one. */
+  /** Progress of the action. A result with progress precedes the final one. */
   progress?: CopyProgress;
 }
 
-/** A result for each problem, or one success. */
+/** Yields a result for each problem of a member, or one successful result if there are no problems. */
 function* outcomes(target: string, problems: readonly Problem[]): Generator<MemberResult> {
   if (problems.length === 0) yield { target, problem: undefined, status: 200 };
   else for (const problem of problems) yield { target, problem, status: 422 };
 }
 
-/** A JSON reply with an `errors` item for each member, also for a success. */
+/** Builds a JSON reply with an `errors` item for each member, including those without a problem. */
 export function memberErrorsReply(exchange: Exchange, status: number, results: readonly MemberResult[]): Reply {
   return errorsReply(
     status,
@@ -130,15 +130,18 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
   );
 }
 
-/** @returns a problem for each path for which the action failed */
+/** An action on one member. @returns a problem for each path for which the action failed; for all other paths it succeeded */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
-/** Runs an action on the named members of a folder, one after the other. An error of one does not stop the others. */
+/**
+ * Runs an action on the named members of a folder, one after the other, and yields their results. An error of one member does not stop the
+ * others.
+ */
 export function eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
   return eachResult(names, (name) => action(targetPath(folder, name)));
 }
 
-/** Like `eachMember`, for any targets. */
+/** Runs an action on each target, like `eachMember`. */
 export async function* eachResult(
   targets: readonly string[],
   action: (target: string) => Promise<readonly Problem[]>,
@@ -152,7 +155,7 @@ export async function* eachResult(
   }
 }
 
-/** For replies whose status depends on all results. */
+/** Collects all final results, for replies whose status depends on them. */
 export async function allResults(results: AsyncIterable<MemberResult>): Promise<MemberResult[]> {
   const all: MemberResult[] = [];
   for await (const result of results) if (!result.progress) all.push(result);

@@ -35,7 +35,7 @@ import {
 } from './member-actions.ts';
 import { sendZip } from './zip-download.ts';
 
-/** The JSON members of one entry of a folder (docs/spec/files.md#listings). Times are in seconds, to the millisecond. */
+/** Returns the JSON members that describe one entry of a folder (docs/spec/files.md#listings). Times are in seconds, to the millisecond. */
 function entryMembers(entry: ListedEntry): string {
   const modified = Math.round(entry.modifiedMs) / 1000;
   return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
@@ -61,10 +61,13 @@ async function* jsonChunks(facts: object, listing: AsyncIterable<ListedEntry[]>)
   yield before === open ? `${open}]}` : ']}';
 }
 
-/** Replies with a line of JSON for each result or target. */
+/** Media type of replies with a line of JSON for each result of a search, or for each target of a command. */
 const linesType = 'application/x-ndjson';
 
-/** The requested search in a folder (`?search=TEXT`), or in all files (`&scope=everywhere`). Without a search, the text is empty. */
+/**
+ * Returns the requested search in a folder (`?search=TEXT`), or in all files of the account (`&scope=everywhere`). If no search is
+ * requested, the text is empty.
+ */
 function askedSearch({ target, path }: Exchange): AskedSearch {
   const query = new URLSearchParams(target.query);
   const isEverywhere = query.get('scope') === 'everywhere';
@@ -80,7 +83,7 @@ function asksForLines(exchange: Exchange): boolean {
   return namesType(header(exchange, 'accept'), linesType);
 }
 
-/** Answers GET of a search with a line of JSON for each result as it is found (docs/spec/files.md#listings). */
+/** Answers GET of a search with a line of JSON for each result, sent as soon as it is found (docs/spec/files.md#listings). */
 function sendFoundLines(exchange: Exchange, { top, text }: AskedSearch): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
   return sendChunks(exchange, headers, lines(exchange.files.search(top, text)), { startsAfter: 0 });
@@ -129,25 +132,25 @@ interface FolderCommand {
   command: string;
   targets: string[];
   destination?: string;
-  /** For `move` and `copy`: whether files at the destination may be replaced. */
+  /** For `move` and `copy`, whether files at the destination may be replaced. */
   overwrite?: boolean;
-  /** For `move` and `copy` of a single target. */
+  /** For `move` and `copy` of a single target, the target's name at the destination. */
   newName?: string | undefined;
 }
 
-/** Minimum time between two progress lines of a copy. */
+/** Minimum time between two progress lines of a copy, in milliseconds. */
 const progressEveryMs = 200;
 
 const maxTargets = 10_000;
 
-/** Commands besides `move` and `copy`, and custom triggers (docs/spec/files.md#folder-commands). */
+/** Commands of every folder, besides `move` and `copy`. Custom triggers add others (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing', 'restore']);
 
 const commonMembers = ['command', 'target'];
 
 /**
- * Answers POST of folder commands (docs/spec/files.md#folder-commands). First checks the whole request. Then runs all commands in order,
- * even if one fails.
+ * Handles a POST of folder commands (docs/spec/files.md#folder-commands). The whole request is checked first. Then all commands run in
+ * order, even if one fails.
  */
 async function postFolderCommands(exchange: Exchange): Promise<Response> {
   const { path: folder } = exchange;
@@ -167,7 +170,7 @@ async function postFolderCommands(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(status, { results: results.map(({ target, held }) => ({ target, held: held?.id })) }));
 }
 
-/** A signal that is aborted when the client disconnects, if it sent `Prefer: stop-when-gone` (RFC 7240). */
+/** Returns a signal that is aborted when the client disconnects, provided that the client sent `Prefer: stop-when-gone` (RFC 7240). */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
   const stop = () => gone.abort(clientGone());
@@ -177,7 +180,7 @@ function stopSignal(exchange: Exchange): AbortSignal {
   return gone.signal;
 }
 
-/** Sends a line for each finished target. If the client disconnects, the commands continue, unless `stop` is aborted. */
+/** Sends a line for each finished target. The commands continue if the client disconnects, unless `stop` is aborted. */
 function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
   const tellsProgress = prefers(exchange, 'progress');
@@ -213,7 +216,7 @@ async function* runAll(
 /**
  * Checks a folder command body (docs/spec/files.md#folder-commands).
  *
- * @throws ServiceError `bad-request`, which names the faulty part of the body
+ * @throws ServiceError `bad-request`, which names the faulty part of the body. No command has run in that case
  */
 export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!isObject(body)) throw malformed('The body must be an object with the member "commands".');

@@ -38,7 +38,7 @@ ${problems.length > 0 && html`<div class="notice error" role="alert">${problems.
   return pageReply(context, status, { title: text.text('changePassword'), body, hasScript: true });
 }
 
-/** Users should know the rules before they type a password. */
+/** Lists the rules for a new password, so that users know them before they type one. */
 function passwordRules(exchange: Exchange) {
   const { language } = makePageContext(exchange);
   const { minimum_length: length, character_requirements: kinds, history } = exchange.service.passwords.policy;
@@ -113,7 +113,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
  *
  * @returns a sentence for each unmet rule, or for a wrong current password; empty if the password was changed
  * @throws ServiceError `never-allowed` if the group forbids it or the password is not managed here; `too-many-requests` after wrong current
- *   passwords, which count like failed logins; `not-durable` if a power failure could undo the change
+ *   passwords, which count like failed logins; `not-durable` if the password was changed but could be lost in a power failure
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, sessions, endSessions } = exchange.service;
@@ -131,7 +131,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
     (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
     (isRight) => (isRight ? 'succeeded' : 'failed'),
   );
-  // Before the new password becomes valid, so that the session never ends in between.
+  // Renew the session before the new password becomes valid, so that the session never ends in between.
   const announce = async (fingerprints: readonly string[]) => {
     if (!exchange.inForce(identity)) throw new ServiceError('unauthorized', 'The session is not valid.');
     if (session) await sessions.renew(session, fingerprints);
@@ -141,7 +141,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
   const problems = isCurrent
     ? await change().catch((error) => {
         if (!(error instanceof UnsyncedChange)) throw error;
-        // The new password is already valid.
+        // The new password is already valid, so this is not a refusal.
         unsynced = error;
         return [];
       })

@@ -45,14 +45,14 @@ export async function deleteFile(exchange: Exchange): Promise<Response> {
   try {
     await exchange.files.deleteFile(path, verify);
   } catch (error) {
-    // Windows Explorer and others omit the final slash of a folder and follow no redirects.
+    // Windows Explorer and other clients omit the final slash of a folder and do not follow redirects.
     if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(exchange);
     throw redirectFolder(path, error);
   }
   return respond(exchange, { status: 204 });
 }
 
-/** Answers DELETE of a folder with all its content: 204, or 422 with an item for each remaining path (docs/spec/files.md#deletion). */
+/** Answers DELETE of a folder with all its content: 204, or 422 with an item for each path that remains (docs/spec/files.md#deletion). */
 export async function deleteFolder(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const left = await exchange.files.deleteFolder(path, { verify: await preconditions(exchange, path) });
@@ -62,8 +62,8 @@ export async function deleteFolder(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * The headers that the API back-end adds to the reply to an upload (docs/spec/delivery.md#upload-back-end). If its reply is not valid,
- * returns the configured ones, and emits `backendReplyInvalid`. The file is stored anyway.
+ * Returns the headers that the API back-end adds to the reply to an upload (docs/spec/delivery.md#upload-back-end). If the back-end's reply
+ * is not valid, returns the configured headers instead, and emits `backendReplyInvalid`. The file is stored in both cases.
  */
 export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath, result: UploadResult): Promise<ReplyHeaders> {
   const { options } = exchange.service;
@@ -87,8 +87,8 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
 }
 
 /**
- * Answers PUT of a file with 201 (docs/spec/files.md#uploads). A refusal is sent before the body is read. The old file stays until the new
- * one is complete and verified.
+ * Answers PUT of a file with 201, whether the file is new or replaces an old one (docs/spec/files.md#uploads). A refusal is sent before the
+ * body is read. The old file stays until the new file is complete and verified.
  */
 export async function putFile(exchange: Exchange): Promise<Response> {
   const { path, service, files } = exchange;
@@ -124,7 +124,7 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201, headers: mergeHeaders(own, passed) });
 }
 
-/** Headers with the actual name of a file (`on_name_taken`). */
+/** If a file was stored under another name than the requested name (`on_name_taken`), returns headers with the actual name. */
 function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
   return stored === asked ? {} : { location: memberUrlPath(stored, false), 'server-path': serverPathValue(stored) };
 }
@@ -137,8 +137,8 @@ export async function putFolder(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * Refuses headers that would damage the file: a partial PUT taken for a complete one would lose the rest (RFC 9110 §14.4), and an encoded
- * body would be served as plain (§8.4).
+ * Refuses headers that would damage the file. If a partial PUT were taken for a complete one, the rest of the file would be lost (RFC 9110
+ * §14.4). If an encoded body were stored unchanged, it would be served as if it were plain (§8.4).
  */
 export function refuseUnsupportedHeaders(exchange: Exchange): void {
   if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
@@ -157,7 +157,7 @@ function integrityHeaders(exchange: Exchange) {
   };
 }
 
-/** MKCOL with a body gets 415, also at URLs that do not support MKCOL (docs/spec/webdav.md#mkcol). */
+/** Refuses MKCOL with a body by 415, also at URLs that do not support MKCOL at all (docs/spec/webdav.md#mkcol). */
 export const refuseMkcolBody: HttpMiddleware = ({ env: exchange }, next) => {
   if (exchange.method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL must not have a body.');
   return next();

@@ -3,7 +3,7 @@ import { knownMethods } from '../method-names.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
-/** How long browsers keep the answer to a preflight: short, because a reload can remove an origin. */
+/** Time in seconds for which browsers keep the answer to a preflight. It is short, because a reload can remove an origin. */
 const rememberedS = 600;
 
 /** Whether a request is a CORS preflight (Fetch) from an allowed origin. */
@@ -12,8 +12,8 @@ export function isPreflight(exchange: Exchange): boolean {
 }
 
 /**
- * Answers a browser that asks whether a page of an origin in `cors_origins` may send a request: always yes, because the request is checked
- * later.
+ * Answers a browser that asks whether a page of an origin in `cors_origins` may send a request. The answer is always yes, because the
+ * request itself is checked later.
  */
 export function answerPreflight(exchange: Exchange): Promise<Response> {
   const headers = {
@@ -30,7 +30,7 @@ export function redirectHome(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } });
 }
 
-/** When a fetched `security.txt` is stale; RFC 9116 §2.5.5 recommends less than a year. */
+/** Days after which a fetched `security.txt` counts as stale. RFC 9116 §2.5.5 recommends less than a year. */
 const securityTextDays = 90;
 
 /** Sends `security.txt` with the contact of the configuration (RFC 9116). @throws ServiceError `not-found` without a contact */

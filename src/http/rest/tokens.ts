@@ -14,7 +14,7 @@ import { itemId } from '../request/request-target.ts';
 
 const notJson = 'A token must be described as application/json.';
 
-/** Answers GET of the account's valid tokens; for a client with a token, only those that were created with it. */
+/** Answers GET of the account's valid tokens. If the client itself uses a token, it gets only tokens that were created with this token. */
 export async function listTokens(exchange: Exchange): Promise<Response> {
   requireTokens(signedIn(exchange).files);
   const tokens = await ownTokens(exchange);
@@ -36,7 +36,7 @@ export async function postTokens(exchange: Exchange): Promise<Response> {
   });
 }
 
-/** Answers DELETE of a token. Before that, it ends, with the tokens and links created with it. */
+/** Answers DELETE of a token. The token, and the tokens and links created with it, have ended before the reply is sent. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
   if (account.grant?.token !== itemId(exchange.target)) requireTokens(signedIn(exchange).files);
@@ -61,7 +61,7 @@ function ownTokens(exchange: Exchange): Promise<Grant[]> {
   return exchange.service.grants.list('token', signedIn(exchange).account);
 }
 
-/** Creates a token (docs/spec/tokens.md#creating-tokens). Only this reply shows the secret. */
+/** Creates a token (docs/spec/tokens.md#creating-tokens). Only the reply to this request shows the token's secret. */
 async function make(exchange: Exchange, body: Readonly<Record<string, unknown>>): Promise<MadeGrant> {
   const { account, context } = signedIn(exchange);
   const { grants } = exchange.service;
@@ -80,7 +80,7 @@ function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeG
 /**
  * Returns the token that the URL names.
  *
- * @throws ServiceError `not-found`, also for other accounts' tokens; a client with a token finds only that and those created with it
+ * @throws ServiceError `not-found`, also for other accounts' tokens. A client with a token finds only that token and those created with it
  */
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);

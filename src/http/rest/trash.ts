@@ -10,7 +10,7 @@ import { hasBody, readJsonObject } from '../request/request-body.ts';
 import { itemId, serverPathValue } from '../request/request-target.ts';
 import { restoreMember } from './member-actions.ts';
 
-/** An item of the trash in replies (docs/spec/files.md#trash). `deleted` is in seconds, to the millisecond. */
+/** Returns an item of the trash as replies show it (docs/spec/files.md#trash). `deleted` is in seconds, to the millisecond. */
 function shownTrashed({ id, path, sizeBytes, isFolder, deletedMs, origin }: Trashed) {
   return { id, path, size: sizeBytes, is_directory: isFolder, deleted: Math.round(deletedMs) / 1000, by: origin.account.name };
 }
@@ -22,7 +22,7 @@ export async function showTrash(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(200, { trash }, uncached));
 }
 
-/** Answers DELETE of the trash with 204, or 422 with the items that the account may not delete. */
+/** Answers DELETE of the trash with 204. If the account may not delete some items, answers 422 with those items. */
 export async function emptyTrash(exchange: Exchange): Promise<Response> {
   const left = await signedIn(exchange).files.trash.empty();
   if (left.length === 0) return respond(exchange, { status: 204 });
@@ -36,7 +36,7 @@ export async function endTrashed(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204 });
 }
 
-/** Answers POST of a restoration, perhaps to another path in the body, with 201 and the path. */
+/** Answers POST of a restoration with 201 and the path. If the body names another path, the item is restored there. */
 export async function restoreTrashed(exchange: Exchange): Promise<Response> {
   const wanted = await wantedPath(exchange);
   const path = await restoreMember(signedIn(exchange).files, itemId(exchange.target), wanted);

@@ -5,13 +5,13 @@ import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { listenToBody } from '../request/request-body.ts';
 
-/** Maximum number of bytes in memory for one body: those being written, and those received meanwhile. */
+/** Maximum number of bytes in memory for one body: the bytes that are being written, and the bytes received during this write. */
 const heldBytes = 2 * 1024 * 1024;
 
-/** Maximum for all bodies together, in equal shares. */
+/** Maximum number of bytes in memory for all bodies together. If there are many bodies, each one gets an equal share. */
 const heldInAllBytes = 4 * heldBytes;
 
-/** Maximum number of pieces in memory for one body: a client can send single bytes, and each takes some hundred. */
+/** Maximum number of pieces in memory for one body. A client can send single bytes, and each piece needs some hundred bytes of memory. */
 const heldPieces = 2048;
 
 let streaming = 0;
@@ -19,7 +19,7 @@ let streaming = 0;
 /**
  * Writes a request body into an upload.
  *
- * @param limitBytes the largest body that the service accepts; 0 for no limit
+ * @param limitBytes size of the largest body that the service accepts; 0 for no limit
  * @returns the length of the body, in bytes
  * @throws ServiceError `client-gone`, `too-large`, and the errors of `upload.write`
  */
@@ -43,20 +43,20 @@ export async function receiveBody(
   return receivedBytes;
 }
 
-/** The whole body if it arrived with the headers, as small bodies do. */
+/** Returns the whole body if it arrived together with the headers, as small bodies do. */
 function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
   const { readableLength } = body;
   if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
   // Without the length argument, Node.js 26 returns only the first piece.
   const whole: Buffer | null = body.read(readableLength);
-  // For the end of the stream.
+  // Reads the end of the stream, too.
   body.resume();
   return whole ?? undefined;
 }
 
 /**
- * Streams a request body into an upload. Each write takes all data that arrived during the previous one. A client that is faster than the
- * disk has to wait.
+ * Streams a request body into an upload. Each write takes all data that arrived during the previous write. If the client is faster than
+ * the disk, the client has to wait.
  *
  * @param take called with each chunk; may throw to refuse it
  */
@@ -107,7 +107,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
       onFault(error) {
         waitingBytes = 0;
         fault = { error };
-        // The caller will close the file.
+        // The caller will close the file, so a running write must end first.
         if (!isWriting) reject(error);
       },
     });

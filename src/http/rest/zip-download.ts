@@ -12,11 +12,11 @@ import type { Exchange } from '../request/exchange.ts';
 import { selectedPath } from '../request/request-target.ts';
 
 /**
- * Streams a folder, or some of its members, as an uncompressed ZIP archive, whose length is known in advance. Omits symbolic links and
- * unreadable members (docs/spec/files.md#archives).
+ * Streams a folder, or some of its members, as a ZIP archive. The archive is not compressed, so its exact length is known in advance.
+ * Symbolic links and unreadable members are omitted (docs/spec/files.md#archives).
  *
- * @param names the members, relative to the folder; by default the whole folder, with full virtual paths as names (for visitors of a link,
- *   from the name of the folder on)
+ * @param names the members, relative to the folder. Without them, the whole folder is sent, and names in the archive are full virtual paths
+ * (for visitors of a link, paths that begin with the name of the folder)
  */
 export async function sendZip(exchange: Exchange, names?: readonly string[]): Promise<Response> {
   const { path: folder, files } = exchange;

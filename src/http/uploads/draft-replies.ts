@@ -8,12 +8,15 @@ import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
-/** For interim replies (100, 102, 103). Node.js 20 has no public method for a 104. */
+/** `ServerResponse` uses this method for its own interim replies (100, 102, 103). Node.js 20 has no public method for a 104. */
 interface RawReply {
   _writeRaw(text: string, encoding: 'latin1'): void;
 }
 
-/** Sends an interim reply (RFC 9110 §15.2), unless the final reply has begun. HTTP/1.0 has none. */
+/**
+ * Sends an interim reply (RFC 9110 §15.2), unless the final reply has begun. Clients with HTTP/1.0 get none, because that version has no
+ * interim replies.
+ */
 function send104({ incoming, outgoing }: Exchange, version: number, state: Readonly<Record<string, string>>): void {
   if (outgoing.headersSent) return;
   const headers = { 'upload-draft-interop-version': String(version), ...state };
@@ -38,7 +41,7 @@ export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplet
   };
 }
 
-/** The value of `Upload-Limit` for this account. @param record undefined for an upload that has not begun */
+/** Returns the value of `Upload-Limit` for an upload of this account. @param record undefined for an upload that has not begun */
 export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   const { fileWriteSizeBytes } = signedIn(exchange).account;
   return limitField({
@@ -48,7 +51,7 @@ export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   });
 }
 
-/** Sends the URL of the upload in a 104, if the client understands that. @returns whether it was sent */
+/** If the client understands interim replies with status 104, sends it the URL of the upload. @returns whether the URL was sent */
 export function announceUpload(exchange: Exchange, { record }: ResumableUpload): boolean {
   const version = interopVersion(exchange);
   if (version === undefined || exchange.incoming.httpVersionMajor + exchange.incoming.httpVersionMinor / 10 < 1.1) return false;
@@ -56,14 +59,14 @@ export function announceUpload(exchange: Exchange, { record }: ResumableUpload):
   return true;
 }
 
-/** Sends the number of stored bytes in a 104 during the upload, if the client understands that. */
+/** If the client understands interim replies with status 104, sends it the number of stored bytes during the upload. */
 export function announceProgress(exchange: Exchange, upload: ResumableUpload): void {
   const version = interopVersion(exchange);
   if (version === undefined) return;
   upload.onProgress = (offsetBytes) => send104(exchange, version, { 'upload-offset': String(offsetBytes) });
 }
 
-/** The reply to requests for an upload that has failed, until its record is removed. */
+/** Builds the reply to requests for an upload that has failed. Clients get this reply until the record of the upload is removed. */
 export function overReply(exchange: Exchange, { code, message }: FailedUpload): Reply {
   const item = { message: messageFor(exchange, { code: code as ErrorCode, message }) };
   return errorsReply(410, [item], { 'cache-control': 'no-store', 'upload-complete': completeField(true) });
@@ -90,7 +93,7 @@ function problemReply(status: number, type: string, title: string, members: obje
   };
 }
 
-/** Adds headers to an error: whether the upload has ended, and an exceeded limit. */
+/** Adds headers to an error: whether the upload has ended, and the limits if one of them was exceeded. */
 export function afterFault(exchange: Exchange, error: unknown, record?: UploadRecord): unknown {
   if (isServiceError(error, 'client-gone')) return error;
   return withHeaders(error, {
@@ -99,7 +102,7 @@ export function afterFault(exchange: Exchange, error: unknown, record?: UploadRe
   });
 }
 
-/** Adds headers to the reply to a fault. */
+/** Adds headers to the reply with which a fault is answered. */
 export function withHeaders(error: unknown, headers: Readonly<Record<string, string>>): unknown {
   if (error instanceof ServiceError) error.details.reply_headers = headers;
   return error;

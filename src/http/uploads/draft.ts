@@ -33,15 +33,15 @@ import {
 } from './upload-request.ts';
 
 /**
- * Whether a PUT begins a resumable upload. With the whole content, it does so only for a client that names a version of the draft
- * (`interopVersion`): others cannot resume.
+ * Returns whether a PUT begins a resumable upload. A PUT with the whole content does so only if the client names a version of the draft
+ * (`interopVersion`), because other clients cannot resume an upload.
  */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
   return isComplete === false || (isComplete === true && interopVersion(exchange) !== undefined);
 }
 
-/** Answers PUT of a file, or of its first part, from a client that can resume (docs/spec/uploads.md#the-draft). */
+/** Handles PUT of a file, or of its first part, from a client that can resume the upload (docs/spec/uploads.md#the-draft). */
 export function putUpload(exchange: Exchange): Promise<Response> {
   return createUpload(exchange, exchange.path);
 }
@@ -109,7 +109,7 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 const partialUpload = 'application/partial-upload';
 
 /**
- * Takes the hold of the requested upload. A newer request for it ends the connection of this one.
+ * Takes the hold of the requested upload. If a newer request asks for the upload later, ends the connection of this request.
  *
  * @throws ServiceError `not-found`, also for uploads of other accounts
  */
@@ -118,7 +118,7 @@ export function requestedUpload(exchange: Exchange): Promise<ResumableUpload> {
 }
 
 /**
- * The record of an upload, for a query. Ends a request that is still sending its content.
+ * Returns the record of an upload, to answer a query. Ends a request that is still sending content to this upload.
  * @throws ServiceError `not-found`, also for uploads of other accounts
  */
 export function requestedRecord(exchange: Exchange): Promise<UploadRecord> {
@@ -139,7 +139,10 @@ export async function showUpload(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204, headers });
 }
 
-/** The headers for a client that did not get the first reply: whether the upload is held, and a visitor's receipt. */
+/**
+ * Returns the headers that a client missed if it did not get the first reply. They say whether the upload is held; a visitor also gets the
+ * receipt.
+ */
 function toldAgain({ visit }: Exchange, headers: ReplyHeaders): ReplyHeaders {
   return visit ? headers : { held: headers.held };
 }
@@ -152,7 +155,7 @@ export async function cancelUpload(exchange: Exchange): Promise<Response> {
 
 /** Cancels the upload that the URL names or, if the upload has finished, removes its record. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  // If newer requests ended this one, the client would not learn that the upload was cancelled.
+  // Newer requests have to wait for this request. If they ended this request, the client would not learn that the upload was cancelled.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'The client cancelled the upload.'), 'cancelled');
@@ -186,7 +189,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** If a request cannot continue an upload, ends or releases the upload, and returns the reply. */
+/** If a request cannot continue an upload, ends the upload or releases the hold on it, and returns the reply; otherwise undefined. */
 async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes: number, isComplete: boolean): Promise<Reply | undefined> {
   const { record } = upload;
   const released = (reply: Reply) => {
@@ -223,7 +226,7 @@ async function keep(exchange: Exchange, upload: ResumableUpload): Promise<Respon
   return respond(exchange, { status: 204, headers: stateHeaders(exchange, upload.record, false) });
 }
 
-// Interop version 5 of the draft defines no media type.
+// Interop version 5 of the draft defines no media type, so clients of this version may send any type.
 function checkType(exchange: Exchange): void {
   const type = mediaTypeOfRequest(exchange);
   if (type === partialUpload || interopVersion(exchange) === 5) return;

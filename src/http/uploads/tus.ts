@@ -15,7 +15,7 @@ import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
 import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request.ts';
 
-/** Adds `Upload-Limit`, with the limits of all accounts, to the reply to OPTIONS of URLs where uploads begin. */
+/** Adds `Upload-Limit` to the reply to OPTIONS of URLs where uploads begin. The header has the limits that apply to all accounts. */
 export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
   const limit = limitField({ 'max-append-size': service.options.maximum_request_size });
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };
@@ -26,7 +26,7 @@ export function describeUploads(exchange: Exchange, allow: string): Reply {
   return withUploadLimit(exchange, { status: 204, headers: { allow, ...tusDescription } });
 }
 
-/** For tus clients that can send only POST (tus 1.0.0, X-HTTP-Method-Override). */
+/** Treats a POST as another method, for tus clients that can send only POST (tus 1.0.0, X-HTTP-Method-Override). */
 export const overridden: HttpMiddleware = async ({ env: exchange }, next) => {
   const handlers: Readonly<Record<string, HttpHandler>> = { PATCH: appendTusUpload, DELETE: endTusUpload, HEAD: showTusUpload };
   const handler = speaksTus(exchange) ? handlers[header(exchange, 'x-http-method-override')?.trim().toUpperCase() ?? ''] : undefined;
@@ -37,7 +37,10 @@ function isOverridden(exchange: Exchange): boolean {
   return header(exchange, 'x-http-method-override') !== undefined;
 }
 
-/** Answers POST with tus to the collection: creates an upload, perhaps with its first content (docs/spec/uploads.md#tus). */
+/**
+ * Handles POST with tus to the collection of uploads. The request creates an upload, and can already contain the first content
+ * (docs/spec/uploads.md#tus).
+ */
 export const createTusUpload = tus(async (exchange: Exchange) => {
   const lengthBytes = bytesField(exchange, 'upload-length');
   if (defersLength(exchange) === (lengthBytes !== undefined))
@@ -70,7 +73,9 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
 /** Status for a request whose content does not have the announced digest (tus 1.0.0, checksum). */
 const checksumMismatch = 460;
 
-/** An error that prevented an upload, or ended it. tus clients repeat a 409 or 423 for ever, so it gets another status. */
+/**
+ * An error that prevented an upload, or ended it for good. tus clients repeat a 409 or 423 for ever, so such an error gets another status.
+ */
 class UploadOver extends Error {
   readonly fault: Pick<ServiceError, 'code' | 'message'>;
 
@@ -80,13 +85,13 @@ class UploadOver extends Error {
   }
 }
 
-/** Wraps an error that ended the upload in `UploadOver`; gives others headers with the state of the upload. */
+/** Wraps an error that ended the upload in `UploadOver`. To any other error, adds headers with the state of the upload. */
 function tusFault(error: unknown, { record }: ResumableUpload): unknown {
   if (!isServiceError(error) || error.code === 'client-gone') return error;
   return record.outcome?.kind === 'failed' ? new UploadOver(error) : withHeaders(error, tusState(record));
 }
 
-/** Wraps an error in `UploadOver` if its status would make tus clients repeat the request for ever. */
+/** Wraps an error that prevented an upload in `UploadOver`, if its status would make tus clients repeat the request for ever. */
 export function tusRefusal(error: unknown): unknown {
   return isServiceError(error) && statusCodes[error.code] === 409 ? new UploadOver(error) : error;
 }
@@ -233,7 +238,7 @@ export function checkTusContentType(exchange: Exchange): void {
     throw new ServiceError('media-type-unsupported', `The content type of a tus request must be ${tusContentType}.`);
 }
 
-// A wrong offset (409) is the only conflict that clients can resolve.
+// A wrong offset (409) is the only conflict that clients can resolve: they request the current offset and continue from there.
 function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes: number, saidBytes: number | undefined): void {
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') throw uploadOver(outcome);

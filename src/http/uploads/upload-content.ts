@@ -21,19 +21,19 @@ import { uploadLimit } from './draft-replies.ts';
 import { keptConditions, representationDigests } from './upload-request.ts';
 
 interface ContentRequest {
-  /** Announced digests of this request's content. If one differs, this content is discarded. */
+  /** Announced digests of this request's content alone. If one of them differs, the whole content of the request is discarded. */
   digests: readonly ExpectedDigest[];
-  /** Also gets the content, for example for the digest of the whole file. */
+  /** Also gets the content, for example to compute the digest of the whole file. */
   observer?: DigestVerifier | undefined;
-  /** Whether content beyond the announced length ends the upload, and not only the request. */
+  /** Whether the upload ends if its content becomes longer than its announced length. If not, only the request fails. */
   overrunEnds: boolean;
 }
 
 /**
- * Appends the content of a request to an upload. After a disconnect, another request can continue, but content with a digest is discarded.
- * Any fault ends the upload if the client does not know its URL.
+ * Appends the content of a request to an upload. If the client disconnects, another request can continue after the content received so far.
+ * If the interrupted request has a digest, its content is discarded. Any fault ends the upload if the client does not know its URL.
  *
- * @throws ServiceError; then the upload has ended, or another request can continue it
+ * @throws ServiceError; in this case the upload has ended, or its hold was given up, so that another request can continue the upload
  */
 export async function receiveContent(exchange: Exchange, upload: ResumableUpload, request: ContentRequest): Promise<void> {
   const { digests, observer } = request;
@@ -59,7 +59,7 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
   if (isOverrun(error)) return overrunEnds;
-  // A corrected request can continue the upload.
+  // Only this request is wrong, so a corrected request can continue the upload.
   if (isServiceError(error, 'digest-mismatch', 'length-mismatch', 'bad-request')) return false;
   if (isServiceError(error, 'too-large')) return error.details.of_file === true;
   return isFinal(error);
@@ -87,11 +87,11 @@ function combined(first: DigestVerifier | undefined, second: DigestVerifier | un
 
 /** Reads the whole content of an upload, to check the announced digests and to compute the requested digest. */
 export interface WholeContent extends DigestVerifier {
-  /** Undefined if it was not requested. */
+  /** The SHA-256 digest of the content; undefined if it was not requested. */
   sha256(): Buffer | undefined;
 }
 
-/** Undefined without an announced or requested digest. */
+/** Creates the reader of a whole content; undefined if no digest was announced or requested when the upload began. */
 export function wholeContent(notes: Readonly<Record<string, string>>): WholeContent | undefined {
   const digests = representationDigests(notes);
   const hash = wantsReprDigest(notes['want-repr-digest']) ? createHash('sha256') : undefined;
@@ -108,11 +108,11 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
 }
 
 /**
- * Completes an upload whose content has all arrived.
+ * Completes an upload whose content has all arrived. It is committed in the same way as any other upload.
  *
- * @param seen the reader that saw the whole content, if one request sent it
+ * @param seen the reader that saw the whole content, if one request sent it. Otherwise the stored content is read again
  * @returns the headers that the reply to a PUT of the whole file would have
- * @throws ServiceError; then the upload has ended, unless the fault could be temporary
+ * @throws ServiceError; in this case the upload has ended, unless the fault could be temporary
  */
 export async function completeUpload(exchange: Exchange, upload: ResumableUpload, seen?: WholeContent): Promise<ReplyHeaders> {
   const { modifiedMs } = upload.record;
@@ -138,7 +138,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
       ...(exchange.visit ? receiptHeaders(result) : { 'server-path': serverPathValue(result.path) }),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result));
-    // The file is stored; the upkeep of uploads notices it later.
+    // The file is stored even if the record of the upload cannot be updated. The upkeep of uploads notices that later.
     await upload.conclude({ kind: 'stored', headers: headerLines(headers) }).catch(() => {});
     return headers;
   } finally {

@@ -49,7 +49,7 @@ function checkedPath(text: string): VirtualPath {
 /** The supported versions of the draft. tus-js-client offers 5 and 6. The current versions, as of July 2026, are 8 and 9. */
 const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
-/** The draft version that the client uses, if it is supported. */
+/** Returns the draft version that the client uses; undefined if it is not supported. */
 export function interopVersion(exchange: Exchange): number | undefined {
   const version = integerField(exchange, 'upload-draft-interop-version');
   return version !== undefined && interopVersions.has(version) ? version : undefined;
@@ -66,7 +66,7 @@ export function integerField(
   exchange: Exchange,
   name: 'upload-draft-interop-version' | 'upload-offset' | 'upload-length',
 ): number | undefined {
-  // At most 15 digits (RFC 9651 §3.3.1).
+  // An integer has at most 15 digits (RFC 9651 §3.3.1).
   const match = /^ *(\d{1,15}) *(?:;.*)?$/.exec(header(exchange, name) ?? '');
   return match ? Number(match[1]) : undefined;
 }
@@ -77,8 +77,8 @@ export function completeField(isComplete: boolean): string {
 }
 
 /**
- * The value of `Upload-Limit`: bytes of the whole upload, bytes of one request, and lifetime in seconds. Undefined, or a size of 0, means
- * no limit.
+ * Returns the value of `Upload-Limit`: bytes of the whole upload, bytes of one request, and lifetime in seconds. Undefined means no limit.
+ * A size of 0 means no limit, too.
  */
 export function limitField(limits: { 'max-size'?: number; 'max-append-size'?: number; 'max-age'?: number | undefined }): string {
   const members = Object.entries(limits).filter(([name, value]) => value !== undefined && (value > 0 || name === 'max-age'));
@@ -100,7 +100,7 @@ export function requestedUploadId({ target }: Exchange): string {
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
-/** Conditions and digests of the first request, which are needed when the upload ends. */
+/** Headers with conditions and digests, in the request that begins an upload. They are needed when the upload ends. */
 const keptHeaders = [
   'if',
   'if-match',
@@ -116,7 +116,7 @@ const keptHeaders = [
  * Reads a request that begins an upload.
  *
  * @param notes further values that the protocol needs later
- * @param metadataValue upload metadata from elsewhere, used only without the metadata header
+ * @param metadataValue upload metadata from another place, such as `Upload-Metadata`; used only if the metadata header is missing
  * @throws ServiceError `bad-request`, `metadata-invalid`
  */
 export async function uploadOrder(
@@ -130,7 +130,7 @@ export async function uploadOrder(
     const value = header(exchange, name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  // The receipt of a visitor's uploads contains their digests.
+  // The receipt of a visitor's uploads contains their digests, so they are always computed.
   const ofLink = exchange.visit ? { 'want-repr-digest': 'sha-256=10' } : {};
   const kept = { ...notes, ...Object.fromEntries(headers), ...ofLink };
   representationDigests(kept);
@@ -144,7 +144,7 @@ export async function uploadOrder(
   };
 }
 
-/** The conditions of the request that began an upload; checked when it is complete. */
+/** Returns the conditions that the client set when it began an upload. They are checked when the upload is complete. */
 export function keptConditions(exchange: Exchange, { path, notes }: UploadRecord): Promise<Preconditions> {
   return preconditions(exchange, path, { method: 'PUT', headers: notes });
 }

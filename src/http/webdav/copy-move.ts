@@ -14,7 +14,7 @@ interface TransferRequest {
   destination: VirtualPath;
   namesFolder: boolean;
   rules: ReplacementRules;
-  /** `X-OC-Mtime`, as Unix time in milliseconds. */
+  /** The value of `X-OC-Mtime` as Unix time in milliseconds. */
   modifiedMs: number | undefined;
 }
 
@@ -26,7 +26,7 @@ interface TransferRequest {
 export function transferRequest(exchange: Exchange): TransferRequest {
   const { target, method } = exchange;
   const depth = header(exchange, 'depth')?.trim().toLowerCase() ?? 'infinity';
-  // A folder is moved as a whole (RFC 4918 §9.9.2).
+  // A folder is moved as a whole, so MOVE of a folder allows only depth `infinity` (RFC 4918 §9.9.2).
   const isKnown = method === 'COPY' || !(target.kind === 'member' && target.isFolder) ? ['0', 'infinity'] : ['infinity'];
   if (!isKnown.includes(depth)) throw new ServiceError('bad-request', `Depth must be ${isKnown.join(' or ')}.`);
   const overwrite = header(exchange, 'overwrite')?.trim();
@@ -36,7 +36,7 @@ export function transferRequest(exchange: Exchange): TransferRequest {
     destination: path,
     namesFolder: isFolder,
     rules: {
-      // A missing header means `T` (RFC 4918 §10.6), but folders are replaced only for an explicit `T`.
+      // A missing header means `T` (RFC 4918 §10.6). Unlike the RFC, this service replaces folders only if the header says `T`.
       mayReplace: overwrite === 'F' ? 'nothing' : overwrite === 'T' ? 'anything' : 'file',
       acrossKinds: exchange.service.options.webdav_compatibility,
     },
@@ -53,8 +53,8 @@ function readDestination(exchange: Exchange): MemberUrl {
 }
 
 /**
- * Answers COPY of a file (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): 201 for a new destination, 204 for a replaced one. Folders are
- * refused.
+ * Handles COPY of a file (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8). Replies 201 if the destination is new, 204 if it is replaced.
+ * Folders are refused.
  */
 export async function copyMember(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
@@ -71,7 +71,8 @@ export async function copyMember(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * Answers MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9): 201 for a new destination, 204 for a replaced one.
+ * Handles MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9). Replies 201 for a new destination, 204 for a
+ * replaced one.
  */
 export async function moveMember(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
@@ -90,7 +91,8 @@ export async function moveMember(exchange: Exchange): Promise<Response> {
   return respond(exchange, replyTo(destination, created, isFolder, false));
 }
 
-// Clients such as Windows Explorer omit the final slash of a folder and follow no redirects.
+// With `webdav_compatibility`, the URL of a folder needs no final slash, because clients such as Windows Explorer omit it and follow no
+// redirect.
 function checkForm(exchange: Exchange, source: Entry, request: TransferRequest): void {
   const { target, service } = exchange;
   const isCompatible = service.options.webdav_compatibility;

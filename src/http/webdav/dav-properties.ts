@@ -6,7 +6,10 @@ import { escapeXml, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { davNamespace } from './webdav-xml.ts';
 
-/** The additional namespace (docs/spec/webdav.md#properties). `sharedProperties` are in both namespaces. */
+/**
+ * The additional namespace (docs/spec/webdav.md#properties). The properties of `sharedProperties` exist in this namespace and in that of
+ * RFC 4918.
+ */
 export const extraNamespace = 'http://apache.org/dav/props/';
 
 /** The content type of every WebDAV body. */
@@ -14,7 +17,7 @@ export const xmlContentType = 'application/xml; charset=utf-8';
 
 // Templates write XML 13 times as fast as the XML writer, for a folder of 10,000 entries.
 
-/** The beginning of a multistatus body (RFC 4918 §13), with its prefixes. */
+/** The beginning of a multistatus body (RFC 4918 §13). It declares the prefixes for the rest of the body. */
 export const multistatusStart = `${xmlDeclaration}<D:multistatus xmlns:D="${davNamespace}" xmlns:A="${extraNamespace}">\n`;
 
 export const multistatusEnd = '</D:multistatus>\n';
@@ -31,9 +34,9 @@ export function responseXml(href: string, propstats: string): string {
 
 /** Values that some properties need in addition to the entry. */
 export interface PropertySources {
-  /** Undefined if it was not requested. */
+  /** Free and used space; undefined if it was not requested. */
   space?: { availableBytes: number; usedBytes: number } | undefined;
-  /** The value of `lockdiscovery`, for clients that use locks (`isClassTwo`). */
+  /** Returns the value of `lockdiscovery`; undefined if the client does not use locks (`isClassTwo`). */
   lockDiscovery?: ((entry: Entry) => string) | undefined;
 }
 
@@ -42,7 +45,7 @@ export interface Property {
   name: string;
   /** Whether `allprop` omits the property (RFC 4918 §9.1.2). The quotas are omitted (RFC 4331 §2). */
   isRare?: true;
-  /** Undefined if the entry does not have the property. */
+  /** Returns the value as XML; undefined if the entry does not have the property. */
   value: (entry: Entry, sources: PropertySources) => string | undefined;
 }
 

@@ -33,7 +33,7 @@ interface LockDiscovery {
   ofMember: (entry: Entry) => string;
 }
 
-/** Reads all locks that a PROPFIND shows, before the reply begins. */
+/** Reads all locks that a PROPFIND shows. Called before the reply begins. */
 export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
   const nowMs = exchange.service.clock.nowMs();
   const locked = exchange.files.locksAt(path);
@@ -53,15 +53,15 @@ export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFol
   };
 }
 
-/** Without a limit, the locks of clients that disconnected would stay. */
+/** Maximum lifetime of a lock without a refresh, in seconds. Without a limit, the locks of clients that disconnected would stay. */
 const longestLockS = 3600;
 
-/** If the client requests none. */
+/** Lifetime of a lock in seconds, if the client requests none. */
 const usualLockS = 600;
 
 /**
- * Answers LOCK (RFC 4918 §9.10) of clients of class 2 (`isClassTwo`). Takes an exclusive write lock or, without a body, refreshes one.
- * Creates a missing file, empty (§7.3).
+ * Handles LOCK (RFC 4918 §9.10) of clients of class 2 (`isClassTwo`). Takes an exclusive write lock, or refreshes a lock if the request has
+ * no body. If the file does not exist yet, creates an empty file (§7.3).
  */
 export async function lockMember(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -77,8 +77,8 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // The lock can exist although the call failed, so the reply is 500. After a 503, proxies would repeat the request at another node,
-    // where the client's own lock would refuse it.
+    // The lock can exist even though the call failed. So the request counts as a change and gets a 500. After a 503, proxies would repeat
+    // the request at another node, where the client's own lock would refuse it.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });
@@ -118,7 +118,7 @@ function lockDepth(exchange: Exchange): boolean {
   return depth === 'infinity';
 }
 
-/** The first valid `Timeout` (RFC 4918 §10.7) in seconds, within the limits of the service. */
+/** Returns the first valid value of `Timeout` (RFC 4918 §10.7) in seconds, adjusted to the limits of the service. */
 function requestedTimeoutS(text: string | undefined): number {
   for (const item of text?.split(',') ?? []) {
     const match = /^\s*(?:(infinite)|second-(\d{1,10}))\s*$/i.exec(item);
@@ -160,17 +160,21 @@ function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFold
   };
 }
 
-/** Programs that mount a server without locks read-only, or not at all: macOS Finder, Windows Explorer and Microsoft Office. */
+/**
+ * Matches programs that mount a server read-only, or not at all, if it offers no locks: macOS Finder, Windows Explorer and Microsoft
+ * Office.
+ */
 const lockingAgents =
   /^WebDAV(?:FS|Lib)\/|^Microsoft-WebDAV-MiniRedir\/|^Microsoft Office\b|^Microsoft Data Access Internet Publishing Provider\b|\b(?:ms-office|MSOffice)\b/i;
 
-/** Whether a client gets the replies of a class 2 server (RFC 4918 §18.2). */
+/** Returns whether a client gets the replies of a class 2 server (RFC 4918 §18.2). Only `lockingAgents` get them. */
 export function isClassTwo(exchange: Exchange): boolean {
   return exchange.service.options.webdav_compatibility && lockingAgents.test(header(exchange, 'user-agent') ?? '');
 }
 
 /**
- * The reply to OPTIONS (RFC 4918 §10.1; docs/spec/webdav.md#class). Older Microsoft clients need status 200.
+ * Returns the reply to OPTIONS (RFC 4918 §10.1; docs/spec/webdav.md#class). Its status is 200 for some clients, because older Microsoft
+ * clients accept no other.
  *
  * @param allow the methods that the URL allows
  */

@@ -25,8 +25,9 @@ import { davChild, davNamespace, readXmlBody } from './webdav-xml.ts';
 const denial = 'Properties cannot be changed.';
 
 /**
- * Refuses every PROPPATCH with 403 and event `propertiesDenied` (docs/spec/webdav.md#proppatch). With `webdav_compatibility`, each property
- * gets the 403 (docs/spec/webdav.md#compatibility), because some clients report a plain 403 as a failed upload.
+ * Refuses every PROPPATCH with 403 and event `propertiesDenied` (docs/spec/webdav.md#proppatch). With `webdav_compatibility`, the reply is
+ * a multistatus with a 403 for each property (docs/spec/webdav.md#compatibility), because some clients report a plain 403 as a
+ * failed upload.
  */
 export async function refuseProperties(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -59,10 +60,10 @@ interface PropertyName {
 /** The parsed body of a PROPFIND. */
 type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'propname' } | { kind: 'prop'; names: PropertyName[] };
 
-/** The reply repeats the properties for every member. */
+/** Maximum number of properties in one request, because the reply repeats them for every member of the folder. */
 const maxProperties = 250;
 
-/** Characters of all names and namespaces, which the reply repeats, too. */
+/** Maximum number of characters of all names and namespaces in one request, because the reply repeats these, too. */
 const longestNames = 32 * 1024;
 
 /**
@@ -87,7 +88,7 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
  * @throws ServiceError `bad-request` if the names are too many or too long
  */
 export function propertyNames(elements: readonly XmlElement[] = []): PropertyName[] {
-  // Joining each name with a namespace of a megabyte would take too long.
+  // The names of each namespace are in a set of their own. Joining each name with a namespace of a megabyte would take too long.
   const seen = new Map<string, Set<string>>();
   const names: PropertyName[] = [];
   let characters = 0;
@@ -128,8 +129,8 @@ export function listingDepth(exchange: Exchange): ListingDepth {
 type Writer = (entry: Entry, sources: PropertySources) => string;
 
 /**
- * Answers PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind) with 207, in blocks, so that memory does not grow with the folder. A
- * folder's URL without the final slash gets the same reply, with `Content-Location`.
+ * Handles PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind). It streams the 207 reply in blocks, in the order of `openListing`, so
+ * memory use does not grow with the folder. A folder's URL without the final slash gets the same reply, with `Content-Location`.
  */
 export async function propfind(exchange: Exchange): Promise<Response> {
   const { path, target, files } = exchange;
@@ -160,7 +161,7 @@ export async function propfind(exchange: Exchange): Promise<Response> {
   );
 }
 
-// The real folder of a virtual folder may be missing.
+// A virtual folder is listed even if its real folder is missing, but then its disk space is unknown.
 async function folderSpace(files: AccountFiles, path: VirtualPath): Promise<PropertySources['space']> {
   try {
     return await files.space(path);
@@ -214,7 +215,7 @@ function propertyWriter(request: PropfindRequest): Writer {
   }
 }
 
-// Many clients ignore namespaces and read only the first propstat, so no name may occur twice in it.
+// Writes one propstat per namespace. Many clients ignore namespaces and read only the first propstat, so no name may occur twice in it.
 function byNamespace(wanted: readonly Property[], textOf: (property: Property) => string | undefined): string {
   let own = '';
   let extra = '';
@@ -227,7 +228,7 @@ function byNamespace(wanted: readonly Property[], textOf: (property: Property) =
   return propstat(own, 200) + propstat(extra, 200);
 }
 
-// Unknown and missing properties get a separate propstat with 404 (RFC 4918 §9.1.1).
+// Writes a separate propstat with 404 for unknown properties, and for properties that an entry does not have (RFC 4918 §9.1.1).
 function namedWriter(names: { namespace: string; name: string }[]): Writer {
   const wanted = names.flatMap(({ namespace, name }) => findProperty(namespace, name) ?? []);
   const unknown = names

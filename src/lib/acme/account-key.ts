@@ -4,17 +4,17 @@ function base64url(value: object | string): string {
   return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 }
 
-/** A flattened JWS (RFC 7515 §7.2.2). */
+/** A signed message of ACME, which is a JWS in flattened JSON (RFC 7515 §7.2.2). */
 export interface SignedMessage {
   protected: string;
   payload: string;
   signature: string;
 }
 
-/** An ECDSA P-256 key of an ACME account, for ES256 signatures (RFC 7518 §3.4). */
+/** The key of an ACME account. It is an ECDSA P-256 key, and its signatures use ES256 (RFC 7518 §3.4). */
 export class AccountKey {
   readonly #key: KeyObject;
-  /** The public key, in the order of RFC 7638 §3.3. */
+  /** The public key, with its members in the order of RFC 7638 §3.3. */
   readonly jwk: { crv: string; kty: string; x: string; y: string };
 
   /** @param pem the private key @throws Error if it is not a P-256 key */
@@ -38,7 +38,7 @@ export class AccountKey {
   }
 
   /**
-   * Binds this ACME account to an existing one at the authority (RFC 8555 §7.3.4).
+   * Returns the message that binds this ACME account to an account that already exists at the authority (RFC 8555 §7.3.4).
    *
    * @param hmacKey in base64url
    * @param url URL of the resource that creates accounts

@@ -5,21 +5,21 @@ import type { AccountKey, SignedMessage } from './account-key.ts';
 
 const requestMs = 30_000;
 
-/** Maximum time in milliseconds for the check of an authorization, or the issue of a certificate. */
+/** Maximum time in milliseconds that an authority may take to check an authorization, or to issue a certificate. */
 const patienceMs = 300_000;
 
 const maxReplyBytes = 256 * 1024;
 const maxNonceTries = 6;
 
-/** Limits for the pause that an authority asks for, in milliseconds. */
+/** Minimum and maximum pause between two polls in milliseconds. They limit the pause that an authority asks for. */
 const leastWaitMs = 500;
 const maxWaitMs = 30_000;
 
-/** Ways to verify control of a domain (RFC 8555 §8.3, RFC 8737). */
+/** Ways in which an authority verifies control of a domain (RFC 8555 §8.3, RFC 8737). */
 export const challengeTypes = ['http-01', 'tls-alpn-01'] as const;
 export type ChallengeType = (typeof challengeTypes)[number];
 
-/** The proof that the service presents. */
+/** The proof that the service presents while the authority checks it. */
 export interface Challenge {
   type: ChallengeType;
   domain: string;
@@ -27,9 +27,9 @@ export interface Challenge {
   keyAuthorization: string;
 }
 
-/** Thrown if an order fails, or an authority violates RFC 8555. */
+/** Thrown if an order fails, or if an authority does not follow RFC 8555. */
 export class AcmeError extends Error {
-  /** Time in milliseconds without requests, at the authority's wish. */
+  /** Time in milliseconds during which the authority accepts no requests. */
   readonly retryAfterMs: number;
 
   constructor(message: string, retryAfterMs = 0) {
@@ -42,7 +42,7 @@ interface AcmeReply {
   status: number;
   header(name: string): string;
   body: Buffer;
-  /** Empty if the body is not a JSON object. */
+  /** The members of a JSON object in the body; empty for any other body. */
   members: Record<string, unknown>;
 }
 
@@ -50,21 +50,21 @@ interface AcmeReply {
 export interface AcmeAccount {
   directory: string;
   key: AccountKey;
-  /** Empty if there is none. */
+  /** Contact address for the authority; empty if there is none. */
   email: string;
-  /** An existing account outside ACME, if the authority requires one. */
+  /** An account that already exists at the authority, outside ACME, if the authority requires one. */
   external: { keyId: string; hmacKey: string } | undefined;
-  /** Certificate authorities for the directory, besides those of the system. */
+  /** Certificate authorities that are trusted for the directory in addition to those of the system. */
   caPem: string | undefined;
 }
 
-/** Presents and withdraws challenges. If it throws, the order fails. */
+/** Presents the challenges of an order, and withdraws them. If one of the methods throws, the order fails. */
 export interface ChallengePresenter {
   show(challenge: Challenge): Promise<void>;
   withdraw(challenge: Challenge): Promise<void>;
 }
 
-/** Reads the directory of an authority. @throws AcmeError if it cannot be used */
+/** Reads the directory of an authority, which lists its resources. @throws AcmeError if it cannot be used */
 export async function readAcmeDirectory(directory: string, caPem: string | undefined, clock: Clock): Promise<Record<string, unknown>> {
   const endpoint = createEndpoint(caPem, clock);
   try {
@@ -74,7 +74,7 @@ export async function readAcmeDirectory(directory: string, caPem: string | undef
   }
 }
 
-/** A client for one order (RFC 8555). */
+/** A client of one authority (RFC 8555) for one order. */
 export class AcmeClient {
   readonly #account: AcmeAccount;
   readonly #clock: Clock;
@@ -95,7 +95,7 @@ export class AcmeClient {
    * Orders a certificate and proves control of the domains.
    *
    * @param request certificate request (PKCS #10) in DER
-   * @returns the certificate chain as PEM
+   * @returns the certificate chain as PEM, as the authority sent it
    * @throws AcmeError, or the signal's reason if it aborts
    */
   async order(domains: readonly string[], request: Buffer, type: ChallengeType, presenter: ChallengePresenter): Promise<string> {
@@ -143,7 +143,7 @@ export class AcmeClient {
     const wanted = offered.find((challenge) => challenge.type === type);
     if (!wanted) throw new AcmeError(`the authority offers no ${type} for ${domain}`);
     const token = String(wanted.token);
-    // A token has at least 128 bits in base64url (RFC 8555 §8.3). It becomes part of a path and a Redis key.
+    // A token has at least 128 bits of entropy in base64url (RFC 8555 §8.3). It becomes a part of a path and of a Redis key.
     if (!/^[\w-]{22,200}$/.test(token)) throw new AcmeError(`the authority gave an invalid token for ${domain}`);
     const challenge = { type, domain, token, keyAuthorization: this.#account.key.keyAuthorization(token) };
     try {
@@ -155,7 +155,9 @@ export class AcmeClient {
     }
   }
 
-  /** Polls a resource until it has a wanted status. @throws AcmeError for another final status, or after a time limit */
+  /**
+   * Polls a resource until it has one of the wanted statuses. @throws AcmeError if it gets another final status, or does not change in time
+   */
   async #await(url: string, what: string, wanted: readonly string[]): Promise<Record<string, unknown>> {
     const endMs = this.#clock.monotonicMs() + patienceMs;
     for (;;) {
@@ -171,7 +173,7 @@ export class AcmeClient {
     }
   }
 
-  /** @throws AcmeError for any reply that is not a success */
+  /** Sends a signed request. @throws AcmeError for any reply that is not a success */
   async #post(url: string, payload: object | '', what: string): Promise<AcmeReply> {
     for (let tries = 1; ; tries++) {
       const nonce = this.#nonce ?? (await this.#newNonce());
@@ -250,19 +252,22 @@ function readUrl(members: Record<string, unknown>, name: string): string {
   return checkedUrl(members[name], `"${name}"`);
 }
 
-/** ACME requires TLS (RFC 8555 §6.1). */
+/** Checks a URL of the authority. ACME requires TLS (RFC 8555 §6.1). */
 function checkedUrl(value: unknown, what: string): string {
   if (typeof value === 'string' && value.length <= 2000 && URL.canParse(value) && new URL(value).protocol === 'https:') return value;
   throw new AcmeError(`the authority gave no https URL for ${what}`);
 }
 
-/** Returns the pause in a Retry-After header (RFC 9110 §10.2.3), in milliseconds: at most a day, and 0 without a valid header. */
+/**
+ * Returns the pause that a Retry-After header asks for (RFC 9110 §10.2.3), in milliseconds. It is at most a day, and 0 without a valid
+ * header.
+ */
 function parseRetryAfter(retryAfter: string, nowMs: number): number {
   const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : 0;
 }
 
-/** Returns the first error, as the end of a sentence. */
+/** Returns the first error of a problem document, an order or an authorization, as the end of a sentence. */
 function describeFault(members: Record<string, unknown>): string {
   const challenges = Array.isArray(members.challenges) ? members.challenges.filter(isObject) : [];
   const error = [members.error, ...challenges.map((challenge) => challenge.error)].find(isObject);
@@ -271,7 +276,7 @@ function describeFault(members: Record<string, unknown>): string {
   return `: ${inWords([type, error.detail ?? ''].filter((part) => part !== '').join(', '))}`;
 }
 
-/** Turns the authority's text into a short line that is safe for logs and events. */
+/** Turns a text from the authority into one line of limited length, which is safe for logs and events. */
 function inWords(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500);
 }

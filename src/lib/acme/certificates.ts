@@ -13,7 +13,7 @@ export function keyText(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** The names of a certificate (RFC 5280 §4.2.1.6). */
+/** Returns the extension with the names of a certificate (RFC 5280 §4.2.1.6). */
 function alternativeNames(domains: readonly string[]): Buffer {
   const names = domains.map((domain) => tagged(2, Buffer.from(domain, 'latin1'), false));
   return sequence(identifier('2.5.29.17'), octetString(sequence(...names)));
@@ -29,7 +29,7 @@ function signed(content: Buffer, key: KeyObject): Buffer {
   return sequence(content, ecdsaWithSha256, bitString(sign('sha256', content, key)));
 }
 
-/** Creates a certificate request without a subject, in DER (PKCS #10, RFC 2986). @param key an ECDSA P-256 key */
+/** Creates a request for a certificate with these names and no subject, in DER (PKCS #10, RFC 2986). @param key an ECDSA P-256 key */
 export function certificateRequest(domains: readonly string[], key: KeyObject): Buffer {
   const extensions = sequence(identifier('1.2.840.113549.1.9.14'), encodeSet(sequence(alternativeNames(domains))));
   return signed(sequence(integer(Buffer.from([0])), sequence(), encodePublicKey(key), tagged(0, extensions, true)), key);
@@ -38,8 +38,8 @@ export function certificateRequest(domains: readonly string[], key: KeyObject): 
 /**
  * Creates a self-signed certificate and its key, as one PEM text.
  *
- * @param options.lastsDays days until it expires
- * @param options.challengeDigest SHA-256 of a key authorization, for the answer to a TLS challenge (RFC 8737 §3)
+ * @param options.lastsDays days until the certificate expires
+ * @param options.challengeDigest SHA-256 of a key authorization. With it, the certificate answers a TLS challenge (RFC 8737 §3)
  */
 export function selfSignedCertificate(
   domains: readonly string[],
@@ -114,13 +114,13 @@ function baseOf128(value: number): number[] {
   return digits;
 }
 
-/** UTCTime is the form for years up to 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
+/** Encodes a time as UTCTime, the form for years up to 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
 function utcTime(ms: number): Buffer {
   const text = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
   return element(0x17, Buffer.from(text.slice(2), 'latin1'));
 }
 
-/** @param isWhole whether `content` includes the value's own tag (EXPLICIT) */
+/** Encodes a value with a context-specific tag. @param isWhole whether `content` includes the value's own tag (EXPLICIT) */
 export function tagged(number: number, content: Buffer, isWhole: boolean): Buffer {
   return element((isWhole ? 0xa0 : 0x80) | number, content);
 }

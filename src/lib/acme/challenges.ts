@@ -11,22 +11,25 @@ import { selfSignedCertificate } from './certificates.ts';
 const challengePrefix = '/.well-known/acme-challenge/';
 const tokenPattern = /^[\w-]{22,200}$/;
 
-/** Low limits, because requests for challenges are short. Timeouts are in milliseconds. */
+/**
+ * Maximum number of connections, and timeouts in milliseconds for the header section and for the whole request. They are low, because
+ * requests for challenges are short.
+ */
 const maxConnections = 1000;
 const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000, maxHeaderSize: 16 * 1024 };
 
 export interface ChallengeSources {
   /**
-   * Returns the key authorization of a running challenge.
+   * Returns the key authorization for the token of a running challenge; undefined for other tokens.
    *
-   * @throws ServiceError `unavailable` if the challenges cannot be read
+   * @throws ServiceError `unavailable` if the store of running challenges cannot be read
    */
   find(token: string): Promise<string | undefined>;
-  /** Returns the origin that serves a domain. */
+  /** Returns the origin that serves a domain; undefined if no service serves it. */
   originOf(domain: string): string | undefined;
 }
 
-/** Answers HTTP challenges (RFC 8555 §8.3), and redirects other GET and HEAD requests to https. */
+/** A server without TLS that answers HTTP challenges (RFC 8555 §8.3) and redirects other GET and HEAD requests to https. */
 export class ChallengeServer {
   readonly #address: { address: string; port: number };
   readonly #server: Server;
@@ -39,7 +42,7 @@ export class ChallengeServer {
     this.#log = log;
     this.#server = createServer(limits, (incoming, outgoing) => void this.#answer(incoming, outgoing));
     let open = 0;
-    // With `Server.maxConnections`, node:cluster would pass surplus connections from node to node without end.
+    // `Server.maxConnections` is not set, because node:cluster would pass surplus connections from node to node without end.
     this.#server.on('connection', (socket) => {
       if (open >= maxConnections) return void socket.destroy();
       open++;
@@ -75,7 +78,7 @@ export class ChallengeServer {
     incoming.resume();
     try {
       const { method = '', url = '', headers } = incoming;
-      // After a redirect, the client would send content or credentials a second time.
+      // A request with another method may have content or credentials. After a redirect, the client would send them a second time.
       if (method !== 'GET' && method !== 'HEAD')
         return this.#end(outgoing, 405, 'Only GET and HEAD are answered here; use https.', { allow: 'GET, HEAD' });
       const path = url.split('?', 1)[0] as string;
@@ -85,7 +88,7 @@ export class ChallengeServer {
         return this.#end(outgoing, found === undefined ? 404 : 200, found ?? 'There is no such challenge.');
       }
       const origin = this.#sources.originOf((headers.host ?? '').replace(/:\d{1,5}$/, '').toLowerCase());
-      // A redirect must not lead to a host that the client made up.
+      // A redirect must not lead to a host that the client made up, so an unknown name in `Host` gets 404.
       if (origin === undefined) return this.#end(outgoing, 404, 'This name is not served here.');
       const target = /^\/[!-~]*$/.test(url) ? url : '/';
       this.#end(outgoing, 308, 'Use https.', { location: `${origin}${target}` });
@@ -96,7 +99,7 @@ export class ChallengeServer {
   }
 
   #end(outgoing: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
-    // No line break, because authorities compare the body byte by byte.
+    // The body is exactly the text, without a line break, because authorities compare it byte by byte.
     outgoing.writeHead(status, {
       ...headers,
       'content-type': status === 200 ? 'application/octet-stream' : 'text/plain; charset=utf-8',
@@ -112,32 +115,35 @@ export class ChallengeServer {
 /** The protocol of TLS challenges (RFC 8737). */
 const protocol = 'acme-tls/1';
 
-/** A client offers only this protocol (RFC 7301 §3.1, RFC 8737 §4). */
+/** The extension by which a client offers only this protocol (RFC 7301 §3.1, RFC 8737 §4). */
 const onlyProtocol = Buffer.concat([Buffer.from('0010000d000b0a', 'hex'), Buffer.from(protocol)]);
 
 const handshakeRecord = 22;
 const recordHeaderBytes = 5;
 
-/** A longer one is not a record (RFC 8446 §5.1). */
+/** Maximum size of the first record in bytes. Anything longer is not a record (RFC 8446 §5.1). */
 const maxRecordBytes = 2 ** 14 + recordHeaderBytes;
 
-/** Maximum time for a client's first record, in milliseconds. */
+/** Maximum time in milliseconds for a client to send its first record. */
 const firstRecordMs = 10_000;
 
-/** Whether the bytes contain the complete first record, or cannot become one. */
+/**
+ * Returns whether the bytes contain the client's complete first record, whose extensions list the offered protocols. Also returns true if
+ * the bytes can no longer become a record.
+ */
 function isWhole(bytes: Buffer): boolean {
   if (bytes.length === 0) return false;
   if (bytes[0] !== handshakeRecord || bytes.length >= maxRecordBytes) return true;
   return bytes.length >= recordHeaderBytes && bytes.length >= recordHeaderBytes + bytes.readUInt16BE(3);
 }
 
-/** Answers TLS challenges (RFC 8737) on the connections of an https service. */
+/** Answers TLS challenges (RFC 8737) on the connections of an https service. All other connections are passed on unchanged. */
 export class TlsChallenges {
   readonly #find: (domain: string) => Promise<string | undefined>;
   readonly #clock: Clock;
   readonly #server: TlsServer;
 
-  /** @param find returns the key authorization for the running challenge of a domain */
+  /** @param find returns the key authorization for the running challenge of a domain; undefined if there is none */
   constructor(find: (domain: string) => Promise<string | undefined>, clock: Clock) {
     this.#find = find;
     this.#clock = clock;
@@ -146,14 +152,14 @@ export class TlsChallenges {
     };
     this.#server = createTlsServer({ ALPNProtocols: [protocol], SNICallback, handshakeTimeout: firstRecordMs });
     this.#server.on('tlsClientError', (_, socket) => socket.destroy());
-    // The authority needs only the handshake.
+    // The authority needs only the handshake, so the connection ends after it.
     this.#server.on('secureConnection', (socket) => socket.on('error', () => {}).end());
   }
 
   /**
-   * Reads the first record of a connection, and answers a challenge.
+   * Reads the first record of a connection. Answers a challenge, and leaves any other connection to `passOn`.
    *
-   * @param passOn called for any other connection, with all bytes back in the socket
+   * @param passOn called if the connection is not for a challenge. By then, all received bytes have been put back into the socket
    */
   sort(socket: Socket, passOn: () => void): void {
     const chunks: Buffer[] = [];

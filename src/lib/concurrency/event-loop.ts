@@ -1,6 +1,6 @@
 /**
- * Runs an action for each item, at most `atOnce` at the same time. Each failure reduces this number by one; at zero, the other items are
- * skipped. Rejects at the end with one of the errors.
+ * Runs an action for each item, at most `atOnce` at the same time. Each failure reduces this number by one. If it reaches zero, the
+ * remaining items are skipped. Rejects at the end with one of the errors.
  */
 export async function forEachConcurrently<T>(items: readonly T[], atOnce: number, action: (item: T) => Promise<void>): Promise<void> {
   const waiting = items.values();
@@ -11,10 +11,10 @@ export async function forEachConcurrently<T>(items: readonly T[], atOnce: number
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Number of items between two pauses. One item may take almost a millisecond. */
+/** Number of items between two pauses. One item, such as a deep path or an event, may take almost a millisecond. */
 const itemsPerTick = 8;
 
-/** Iterates over many items, and lets other requests run between them. */
+/** Iterates over the items of a request. There may be many items, so other requests can run between them. */
 export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
   let seen = 0;
   for (const item of items) {
@@ -23,7 +23,10 @@ export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** Memoizes a function for this turn of the event loop. The result must depend only on the argument, not on a session or a ban. */
+/**
+ * Memoizes a function for the rest of this turn of the event loop, because the requests of one turn often need the same result. The result
+ * must depend only on the argument. It must not depend on a session or a ban, for example.
+ */
 export function memoizeForTick<T extends string | number>(make: (argument: string) => T): (argument: string) => T {
   const known = new Map<string, T>();
   return (argument) => {

@@ -6,11 +6,14 @@ export interface FairQueueLimits {
   maxWaiting: number;
 }
 
-/** Limits concurrency. Waiting parties, such as client addresses, take turns, so that a party with many callers does not block others. */
+/**
+ * Limits how many callers run at the same time. Each caller belongs to a party, such as a client's address. Waiting parties take turns, so
+ * that a party with many callers does not block the other parties.
+ */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];
-  /** The first party in the map is the next one. */
+  /** Waiting callers by party. The first party in the map is the next one. */
   readonly #queues = new Map<string, (() => void)[]>();
   #waiting = 0;
   #running = 0;
@@ -22,9 +25,10 @@ export class FairQueue {
   /**
    * Waits until the caller may run.
    *
-   * @param isUrgent such callers go first, and have no limit on their number
-   * @returns a function to call at the end
-   * @throws ServiceError `unavailable` if too many callers wait
+   * @param isUrgent whether the caller goes before all callers that are not urgent. The limits on waiting callers do not apply to urgent
+   *   ones
+   * @returns a function that the caller must call when it has ended
+   * @throws ServiceError `unavailable` if too many callers are waiting already
    */
   async take(party: string, isUrgent = false): Promise<() => void> {
     if (this.#running < this.#limits.concurrency) this.#running++;

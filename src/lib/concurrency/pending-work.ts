@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** Time in milliseconds for the work of a closed connection to end. */
+/** Time in milliseconds in which the work of a closed connection must end and emit its event. */
 const endsWithinMs = 5000;
 
 /** Counts pending work and waits until all of it has ended. */
@@ -33,19 +33,19 @@ export class PendingWork {
 interface Drain {
   /** Resolves when no connection is left. */
   closed: Promise<void>;
-  /** Resolves when all work has ended. */
+  /** Resolves when all work of the connections has ended. */
   settled: () => Promise<void>;
-  /** Then the remaining connections are closed. */
+  /** Time in milliseconds after which the remaining connections are closed. */
   timeoutMs: number;
-  /** Closes all connections immediately. */
+  /** If this signal aborts, all connections are closed immediately. */
   hurry: AbortSignal;
   cut: () => void;
 }
 
 /**
- * Waits until connections have ended. After the timeout, closes the others and waits for their work.
+ * Waits until connections have ended. Closes the remaining ones after the timeout, and waits for their work.
  *
- * @returns whether all ended by themselves
+ * @returns whether all connections ended by themselves
  */
 export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;

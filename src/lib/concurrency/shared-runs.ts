@@ -1,4 +1,4 @@
-/** Runs work once for several callers. Those that arrive during a run share the next one. */
+/** Runs work once for several callers. All callers that arrive during a run share the next run. */
 export class SharedRuns<Argument = void> {
   readonly #work: (argument: Argument) => Promise<void>;
   #waiting: { argument: Argument; resolve: () => void; reject: (error: unknown) => void }[] = [];
@@ -13,10 +13,10 @@ export class SharedRuns<Argument = void> {
   }
 
   /**
-   * Requests a run that starts after this call, and resolves at its end.
+   * Requests a run that starts after this call. Resolves when that run has ended.
    *
-   * @param argument of the callers that share a run, the first one's argument is used
-   * @throws the error of the work
+   * @param argument passed to the work. If several callers share a run, the work gets the argument of the first caller
+   * @throws the error of the work, to every caller that shares the run
    */
   run(argument: Argument): Promise<void> {
     return new Promise((resolve, reject) => {

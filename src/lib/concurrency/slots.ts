@@ -1,4 +1,4 @@
-/** Keeps a count for each name. Zero counts use no memory. */
+/** Keeps a count for each name. A name whose count is zero uses no memory. */
 export class NamedCounts {
   readonly #counts = new Map<string, number>();
 
@@ -15,14 +15,14 @@ export class NamedCounts {
 
 export type SlotLimit = readonly [name: string, max: number];
 
-/** Limits the slots of each name. */
+/** Limits how many slots of each name can be taken. */
 export class Slots {
   readonly #taken = new NamedCounts();
 
   /**
-   * Takes one slot of each name, or none at all.
+   * Takes one slot of each name. If one of the names has no free slot, takes no slot at all.
    *
-   * @returns the first name without a free slot; undefined on success
+   * @returns the first name without a free slot; undefined if the slots were taken
    */
   take(limits: readonly SlotLimit[]): string | undefined {
     const full = limits.find(([name, max]) => this.#taken.get(name) >= max);

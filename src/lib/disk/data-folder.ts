@@ -6,40 +6,40 @@ import { openIfThere } from './descriptors.ts';
 import { makeFolders, readTextIfThere, writeFileNow } from './durable-files.ts';
 import { readingFault } from './named-file.ts';
 
-/** Only one process can hold it at a time. */
+/** The data folder of the service. Only one process can hold it at a time. */
 export interface DataFolder {
-  /** Absolute, with symbolic links resolved. */
+  /** Absolute path, with symbolic links resolved. */
   readonly path: string;
-  /** Returns the server's UUID, which is created once. */
+  /** Returns the server's UUID, which is created once and kept in this folder. */
   serverUuid(): string;
   release(): void;
 }
 
 interface Owner {
   pid: number;
-  /** In clock ticks since boot. It tells apart processes with the same ID. */
+  /** Start time of the process in clock ticks since boot. It distinguishes the process from a later one with the same process ID. */
   started: string;
 }
 
 interface Lock {
-  /** Undefined if a power failure damaged the file. */
+  /** Undefined if a power failure damaged the file. The same power failure ended the process that held the lock. */
   owner: Owner | undefined;
-  /** Distinguishes this lock from a later one. */
+  /** A value that distinguishes this lock from a later one with the same name. */
   fingerprint: string;
 }
 
 const lockName = 'svc.pid';
 
 /**
- * Version of the data folder's format, increased with each change that an older svc cannot read. This svc reads all earlier formats.
- * Without the file `form`, it is 1 (svc 0.1.0) or new.
+ * Version of the data folder's format. It is increased with each change that an older svc cannot read. This svc reads all earlier formats.
+ * A folder without the file `form` has format 1 (svc 0.1.0) or is new.
  */
 const currentForm = 2;
 
 /**
- * Opens the data folder and locks it (`svc.pid`). The lock of a dead process is replaced.
+ * Opens the data folder and locks it for this process (`svc.pid`). The lock of a process that has ended is replaced.
  *
- * @throws ServiceError `unavailable` if the folder cannot be written, or a running process holds it (`details.pid`)
+ * @throws ServiceError `unavailable` if the folder cannot be written, or if a running process holds it (`details.pid`)
  */
 export function openDataFolder(folder: string): DataFolder {
   let path: string;
@@ -79,7 +79,7 @@ function checkForm(path: string, folder: string): void {
   writeFileNow(formPath, `${currentForm}\n`, { mode: 0o600 });
 }
 
-/** Reads a data folder without locking it. */
+/** Reads a data folder without locking it, for commands that may run while the service runs. */
 export function peekDataFolder(folder: string): { ownerPid: number | undefined; serverUuid: string | undefined } {
   const owner = readLock(join(folder, lockName))?.owner;
   const serverUuid = readTextIfThere(join(folder, 'server-uuid'))?.trim() || undefined;
@@ -91,7 +91,7 @@ function takeLock(lockPath: string, folder: string): void {
   const owner: Owner = { pid: process.pid, started: processStart(process.pid) };
   writeFileSync(own, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    // link(2) creates the lock file with its content in one step.
+    // link(2) creates the lock file with its content in one step, and fails if the file exists.
     while (!tryLink(own, lockPath)) {
       const lock = readLock(lockPath);
       if (lock?.owner && isAlive(lock.owner)) {
@@ -116,8 +116,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// Of two processes that find a stale lock, the slower one must not remove the faster one's new lock. So each first takes a lock named after
-// the stale one, and checks again.
+// If two processes find the same stale lock, the slower one must not remove the new lock of the faster one. Each process therefore first
+// takes another lock, whose name is derived from the stale one. Then it checks that the stale lock still exists.
 function removeStale(lockPath: string, fingerprint: string, folder: string): void {
   const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);
@@ -160,7 +160,9 @@ function isAlive(owner: Owner): boolean {
   return owner.started === '' || processStart(owner.pid) === owner.started;
 }
 
-/** Returns the start time of a process (proc(5), field 22 of `stat`); empty if it cannot be read. */
+/**
+ * Returns the start time of a process (proc(5), field 22 of `stat`); empty if it cannot be read, for example on a system without `/proc`.
+ */
 function processStart(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -22,9 +22,10 @@ import { systemErrorCode } from '../errors.ts';
 const chunkBytes = 1024 * 1024;
 
 /**
- * Yields the content of an open file. The chunks share one buffer, so each must be used before the next is requested.
+ * Yields the content of an open file from its beginning, in chunks. The chunks share one buffer, so the caller must use each chunk before
+ * it requests the next one.
  *
- * @param sizeBytes expected size, which limits the buffer
+ * @param sizeBytes expected size of the file; it limits the size of the buffer
  */
 export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, sizeBytes));
@@ -37,8 +38,9 @@ export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINI
 }
 
 /**
- * Converts a time to seconds for futimes(2). Node.js cuts digits below a microsecond, and a double may be just too small: 1700000000.123
- * would become 1700000000.122999. So half a microsecond is added.
+ * Converts a time to seconds for futimes(2), so that the file gets the time in whole microseconds. Node.js cuts the digits below a
+ * microsecond, and a double may be just below the decimal number that it stands for: 1700000000.123 would become 1700000000.122999. So half
+ * a microsecond is added.
  *
  * @param timeMs Unix time in milliseconds, with a fraction
  */
@@ -69,7 +71,7 @@ export const writevAsync = promisify(writev) as unknown as (
   position: number,
 ) => Promise<{ bytesWritten: number }>;
 
-/** Fills `target` from a position. @returns the number of read bytes; fewer at the end of the file */
+/** Fills `target` from a position of a file. @returns the number of bytes read; less than the target's length if the file ends earlier */
 export function readFully(fd: number, target: Buffer, position = 0): number {
   let done = 0;
   while (done < target.length) {
@@ -80,7 +82,7 @@ export function readFully(fd: number, target: Buffer, position = 0): number {
   return done;
 }
 
-/** Returns the bytes that a `writev` call did not write. */
+/** Returns the bytes that a `writev` call did not write. @param bytes number of bytes that the call wrote */
 export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] {
   const rest = [...chunks];
   let written = bytes;
@@ -104,7 +106,7 @@ export function openIfThere(path: string): number | undefined {
   }
 }
 
-/** Returns the limit of open files and sockets; 1024 if it is unknown. */
+/** Returns how many files and sockets this process may have open; 1024 if the system does not report the limit. */
 export function maxDescriptors(): number {
   try {
     const [, max = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
@@ -116,18 +118,18 @@ export function maxDescriptors(): number {
 
 const copyFileAsync = promisify(copyFile);
 
-/** A file system, or a pair of them, cannot clone files. */
+/** Error codes which mean that a file system, or a pair of file systems, cannot clone files. */
 const unable = ['ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'ENOTTY', 'EXDEV', 'EINVAL', 'EPERM'];
 
-/** By device number. A device that was not tried yet is missing. */
+/** Whether files of a device can be cloned, by device number. A device that was not tried yet is missing. */
 const known = new Map<number, boolean>();
 
-/** Makes `path` a copy-on-write clone of an opened file. @throws the system's error; `copyFile` then removes `path` */
+/** Makes `path` a copy-on-write clone of an opened file. No data is copied. @throws the system's error; `copyFile` then removes `path` */
 export async function cloneFile(fd: number, path: string): Promise<void> {
   await copyFileAsync(`/proc/self/fd/${fd}`, path, constants.COPYFILE_FICLONE_FORCE);
 }
 
-/** Whether an opened file can be cloned. @param scratchPath an unused path on its device, for the first attempt */
+/** Whether an opened file can be cloned on its device. @param scratchPath an unused path on that device, for the first attempt */
 export async function canClone(fd: number, device: number, scratchPath: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const before = known.get(device);

@@ -16,9 +16,9 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Creates a folder and its missing parents, and syncs them.
+ * Creates a folder and its missing parents, and syncs them, so that they survive a power failure.
  *
- * @param options.mode permissions of new folders
+ * @param options.mode permissions of the folders that are created
  * @returns whether any folder was created
  * @throws the errors of `mkdirSync` and `syncFolder`
  */
@@ -29,7 +29,7 @@ export function makeFolders(path: string, options: { mode?: number } = {}): bool
   return true;
 }
 
-/** Syncs the parent of a new folder, if the process may read it. */
+/** Syncs the parent of a new folder. Does nothing if the process may not read the parent, because only a readable folder can be synced. */
 export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
@@ -46,10 +46,11 @@ export class UnsyncedChange extends Error {
 }
 
 /**
- * Replaces a small file. After a crash, it has the old content or the complete new one.
+ * Writes a small file so that after a crash it has either the old content or the complete new content. Writes a temporary file, syncs it,
+ * renames it, and syncs the folder.
  *
- * @param options.mode permissions of the file
- * @throws a system error if the file has its old content; UnsyncedChange if it has the new one, which a power failure may undo
+ * @param options.mode permissions of the file, for example 0o600
+ * @throws a system error if the file still has its old content; UnsyncedChange if it has the new content, which a power failure may undo
  */
 export async function writeFileAtomically(path: string, data: string | Buffer, options: { mode: number }): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
@@ -70,7 +71,8 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 }
 
 /**
- * Like `writeFileAtomically`, but synchronous, for files that are rarely written.
+ * Like `writeFileAtomically`, but synchronous. It is used only for files that are rarely written: while svc starts, for placeholder
+ * certificates at a reload, and for the mark of retentions.
  *
  * @throws the errors of `writeFileSync`, `renameSync` and `syncFolder`
  */
@@ -120,7 +122,7 @@ async function syncParent(path: string): Promise<void> {
   }
 }
 
-/** Returns the free bytes on a disk, without those reserved for root. */
+/** Returns the number of free bytes on the disk of a folder, without the bytes that are reserved for root. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;

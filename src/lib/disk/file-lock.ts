@@ -2,15 +2,16 @@ import { readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:
 import type { Clock } from '../clock.ts';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 
-/** Age in milliseconds at which a lock counts as abandoned. Writing a small file takes only milliseconds. */
+/** Age in milliseconds at which a lock counts as abandoned by a dead process. Writing a small file takes only milliseconds. */
 const staleAfterMs = 10_000;
 const retryEveryMs = 20;
 const giveUpAfterMs = 15_000;
 
 /**
- * Runs an action under a lock file (`<path>.lock`), which works for all nodes on the file system.
+ * Runs an action while this process holds a lock file (`<path>.lock`, created exclusively). The lock works for all processes and nodes that
+ * share the file system.
  *
- * @throws ServiceError `unavailable` if another process holds the lock for too long, or it cannot be created
+ * @throws ServiceError `unavailable` if another process holds the lock for too long, or if the lock file cannot be created
  */
 export async function withFileLock<T>(path: string, clock: Clock, action: () => Promise<T>): Promise<T> {
   const lockPath = `${path}.lock`;
@@ -28,7 +29,7 @@ export async function withFileLock<T>(path: string, clock: Clock, action: () => 
   }
 }
 
-// Never throws, because the action is over. A leftover lock becomes stale.
+// Never throws, because the action is over. A lock file that cannot be removed becomes stale.
 function removeOwn(lockPath: string, token: string): void {
   try {
     if (readFileSync(lockPath, 'utf8') === token) unlinkSync(lockPath);

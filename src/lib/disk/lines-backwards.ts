@@ -2,34 +2,34 @@ import { readAsync } from './descriptors.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** The lines of svc are far shorter. */
+/** Maximum length of a line in bytes. The lines that svc writes are far shorter. */
 export const longestLineBytes = 16 * 1024 * 1024;
 
 const newline = 0x0a;
 
-/** Holds the longest line with the newlines around it. */
+/** A chunk of this size certainly contains the longest line with the newlines around it. */
 const maxBytes = longestLineBytes + 2;
 
-/** The line has no newline. The offset is in bytes. */
+/** A line without its newline, and its offset in bytes in the file. */
 export interface LineWithOffset {
   line: Buffer;
   offset: number;
 }
 
 export interface BackwardBlock {
-  /** The last one first. */
+  /** The lines, the last one first. */
   lines: LineWithOffset[];
-  /** Offset of the first line in bytes. Lines beyond `longestLineBytes` are not in `lines`. */
+  /** Offset in bytes at which the block's first line begins in the file. A line longer than `longestLineBytes` is not in `lines`. */
   start: number;
   readBytes: number;
 }
 
 /**
- * Reads the lines of a part of a file, the last one first, while other processes may append or truncate. A last line without a newline is
- * left out.
+ * Reads the lines of a part of a file, beginning with the last one. Another process may append to the file or truncate it meanwhile. A last
+ * line without a newline is incomplete and left out. Memory use is limited to one chunk or the longest line.
  *
- * @param range offsets in bytes; a line must begin at `start`
- * @param needles each line must contain one of each list. The rarest list should come first
+ * @param range offsets in bytes from the start of the file; a line must begin at `start`
+ * @param needles selects the lines that contain at least one needle of each list. The search is fastest if the rarest list comes first
  */
 export async function* linesBackwards(
   fd: number,
@@ -42,7 +42,7 @@ export async function* linesBackwards(
     const chunk = Buffer.allocUnsafe(end - start);
     const { bytesRead } = await readAsync(fd, chunk, 0, chunk.length, start);
     const bytes = chunk.subarray(0, bytesRead);
-    // The first line usually begins in an earlier chunk.
+    // The first line in a chunk usually begins in an earlier chunk.
     const first = start === range.start ? 0 : bytes.indexOf(newline) + 1;
     const isWhole = start === range.start || (first > 0 && first < bytes.length);
     if (!isWhole && wanted < maxBytes) {
@@ -56,12 +56,12 @@ export async function* linesBackwards(
   }
 }
 
-/** Whether a line contains at least one needle of each list. */
+/** Returns whether a line contains at least one needle of each list. */
 export function hasNeedles(line: Buffer, needles: readonly Buffer[][]): boolean {
   return needles.every((list) => list.some((needle) => line.includes(needle)));
 }
 
-/** The last line comes first. */
+/** Returns the complete lines of a block that contain at least one needle of each list. The last line comes first. */
 function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): LineWithOffset[] {
   const [rarest, ...others] = needles;
   const lines: LineWithOffset[] = [];

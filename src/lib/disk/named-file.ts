@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 import { systemName } from './system-id.ts';
 
-/** Explains why a file cannot be read. For a missing permission, names svc's user and the file's owner and mode. */
+/** Explains why a file cannot be read. If permission is missing, names the user that svc runs as, and the owner and mode of the file. */
 export function readingFault(path: string, error: unknown): string {
   switch (systemErrorCode(error)) {
     case 'ENOENT':
@@ -17,7 +17,7 @@ export function readingFault(path: string, error: unknown): string {
   }
 }
 
-/** Describes the file, or the nearest visible folder above it. */
+/** Describes the owner and mode of the file, or of the nearest folder above it that svc can see. */
 function accessFault(path: string): string {
   const account = systemName('/etc/passwd', process.geteuid?.() ?? 0);
   let seen = resolve(path);
@@ -42,7 +42,7 @@ function visibleStats(path: string): Stats | undefined {
 }
 
 /**
- * Reads certificate authorities to trust besides those of the system.
+ * Reads certificate authorities that are trusted in addition to those of the system.
  *
  * @param path path of a PEM file; empty for none
  * @param option name of the option, for the error message
@@ -52,12 +52,12 @@ export function readCaCertificates(path: string, option: string): string | undef
   return path === '' ? undefined : readNamedFile(path, option).toString('utf8');
 }
 
-/** Files that were read before root privileges were dropped, by path. */
+/** Content of files that were read as root, by path. It is used after root privileges were dropped. */
 export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};
 
-/** @param listener called with the path of each unreadable file whose old content is used */
+/** @param listener called with the path of each file that can no longer be read, and whose old content is therefore used */
 export function onOldFile(listener: (path: string) => void): void {
   onOld = listener;
 }
@@ -65,7 +65,7 @@ export function onOldFile(listener: (path: string) => void): void {
 /**
  * Reads a file that may be readable only by root.
  *
- * @param mayBeOld whether the content that was read as root may be returned
+ * @param mayBeOld whether to return the content that was read as root, if the file can no longer be read
  * @throws the errors of `readFileSync`
  */
 export function readSecretFile(path: string, mayBeOld = true): Buffer {
@@ -82,7 +82,7 @@ export function readSecretFile(path: string, mayBeOld = true): Buffer {
 }
 
 /**
- * Reads the file that an option names.
+ * Reads a file whose path is the value of an option.
  *
  * @param option name of the option, for the error message
  * @param mayBeOld see `readSecretFile`

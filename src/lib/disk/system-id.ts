@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ServiceError } from '../errors.ts';
 
-/** Returns the name of a system user or group; its number if it has none. */
+/** Returns the name of a user or group of the operating system; its number as text if the name cannot be found. */
 export function systemName(file: '/etc/passwd' | '/etc/group', id: number): string {
   try {
     const lines = readFileSync(file, 'utf8').split('\n');
@@ -12,9 +12,9 @@ export function systemName(file: '/etc/passwd' | '/etc/group', id: number): stri
 }
 
 /**
- * Returns the number of a system user or group.
+ * Returns the number of a user or group of the operating system.
  *
- * @param column 2; or, in `/etc/passwd`, 3 for the user's group
+ * @param column 2 for the number of the user or group; 3, in `/etc/passwd`, for the number of the user's group
  * @throws ServiceError `unauthorized` for an unknown name
  */
 export function systemId(file: '/etc/passwd' | '/etc/group', name: string, column = 2): number {

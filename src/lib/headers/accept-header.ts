@@ -1,11 +1,12 @@
-/** The rest of a header is ignored. No browser sends a longer one. */
+/** Number of characters after which the rest of a header is ignored. No browser sends a longer header. */
 const maxHeaderCharacters = 1000;
 
 /**
  * Chooses a language according to `Accept-Language` (RFC 9110 §12.5.4, RFC 4647 §3.4 lookup).
  *
- * @param offers primary subtags (`en`), preferred ones first
- * @returns `tag` is the chosen offer; `range` is the requested language with its region (`de-AT`), if any
+ * @param acceptLanguage the header's value
+ * @param offers the available languages as primary subtags (`en`), preferred ones first
+ * @returns `tag` is the chosen offer. `range` is the requested language with its region (`de-AT`), or the offer if no region was requested
  */
 export function preferredLanguage(acceptLanguage: string | undefined, offers: readonly string[]): { tag: string; range: string } {
   const fallback = offers[0] ?? 'en';
@@ -23,14 +24,14 @@ export function preferredLanguage(acceptLanguage: string | undefined, offers: re
   return { tag: best.tag, range: best.range };
 }
 
-/** An element with its weight (RFC 9110 §12.4.2). */
+/** An element of a header such as `Accept`, and its weight (RFC 9110 §12.4.2). */
 interface Weighed {
   value: string;
   hasParameters: boolean;
   quality: number;
 }
 
-/** Malformed elements are left out. */
+/** Parses a header whose elements have `q` weights. Malformed elements are left out. */
 function weighedElements(text: string): Weighed[] {
   return text.split(',').flatMap((element) => {
     const [rawValue, ...parameters] = element.split(';').map((part) => part.trim());
@@ -43,8 +44,8 @@ function weighedElements(text: string): Weighed[] {
 }
 
 /**
- * Finds the quality of a type from the most specific range (RFC 9110 §12.5.1). A range with parameters also matches, because each offer has
- * only one variant. The same range without parameters has priority.
+ * Finds the quality of an offered type from the most specific range (RFC 9110 §12.5.1). A range with parameters, such as `application/json;
+ * charset=utf-8`, also matches, because each offer has only one variant. The same range without parameters has priority.
  */
 function findQuality(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');
@@ -62,9 +63,9 @@ function findQuality(elements: readonly Weighed[], type: string): { quality: num
 /**
  * Chooses a media type according to `Accept` (RFC 9110 §12.5.1).
  *
- * @param offers types in lower case, preferred ones first
- * @returns the offer with the highest quality, then the most specific range, then by order; undefined if none is acceptable or the header
- *   is absent
+ * @param offers the available types in lower case, preferred ones first
+ * @returns the offer with the highest quality. If several have it, the more specific range decides, then the order. Undefined if no offer
+ *   is acceptable or the header is absent
  */
 export function preferredType(accept: string | undefined, offers: readonly string[]): string | undefined {
   if (accept === undefined) return undefined;
@@ -84,7 +85,7 @@ export function namesType(accept: string | undefined, type: string): boolean {
   return accept !== undefined && weighedElements(accept).some((element) => element.value === type && element.quality > 0);
 }
 
-/** Whether `Accept-Encoding` allows a coding (RFC 9110 §12.5.3). The coding itself takes precedence over `*`. */
+/** Whether `Accept-Encoding` allows a coding (RFC 9110 §12.5.3). An element for the coding itself takes precedence over `*`. */
 export function takesCoding(acceptEncoding: string | undefined, coding: string): boolean {
   if (acceptEncoding === undefined) return false;
   const elements = weighedElements(acceptEncoding);

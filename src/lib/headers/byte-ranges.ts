@@ -6,15 +6,15 @@ export interface ByteRange {
   end: number;
 }
 
-/** A header with more ranges is probably an attack (RFC 9110 §14.2, CVE-2011-3192), and is ignored. */
+/** Maximum number of ranges. A header with more ranges is probably an attack (RFC 9110 §14.2, CVE-2011-3192) and is ignored. */
 const maxRanges = 50;
 
 /**
  * Parses a `Range` header (RFC 9110 §14).
  *
  * @param sizeBytes size of the representation
- * @returns the satisfiable ranges in their order; `unsatisfiable` (416) if there is none; undefined if the header must be ignored: another
- *   unit than bytes, bad syntax, too many ranges or overlaps
+ * @returns the satisfiable ranges in the order of the header; `unsatisfiable` (416) if there is none. Undefined if the header must be
+ *   ignored, because it has a unit other than bytes, bad syntax, too many ranges or too many overlaps
  */
 export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const set = /^bytes\s*=(.*)$/i.exec(header.trim())?.[1];
@@ -49,7 +49,7 @@ function parseSpec(spec: string, sizeBytes: number): ByteRange | 'unsatisfiable'
   return start >= sizeBytes ? 'unsatisfiable' : { start, end: Math.min(end, sizeBytes - 1) };
 }
 
-// More than two overlaps only make a small request cause a large reply.
+// Ranges with more than two overlaps have no legitimate use. They only make a small request cause a large reply.
 function overlaps(ranges: readonly ByteRange[]): boolean {
   const sorted = ranges.toSorted((a, b) => a.start - b.start);
   let count = 0;

@@ -1,29 +1,30 @@
 import { parseHttpDate } from './http-dates.ts';
 
-/** `*` for any entity, or the entity tags as sent. */
+/** The value of `If-Match` or `If-None-Match`: `*` for any entity, or the entity tags as they were sent. */
 type EntityTagCondition = '*' | readonly string[];
 
 /**
- * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). Unreadable tags are left out. Without tags, `If-Match` fails, which is safe.
+ * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). If the header is malformed, returns the tags that can be read. If there are
+ * none, `If-Match` fails, which is safe.
  */
 function parseEntityTags(header: string): EntityTagCondition {
   if (header.trim() === '*') return '*';
   return header.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\uffff]*"/g) ?? [];
 }
 
-/** Compares strongly (RFC 9110 §8.8.3.2): neither tag may be weak. */
+/** Compares strongly (RFC 9110 §8.8.3.2). The tags must be equal, and neither may be weak. */
 export function matchesStrongly(condition: EntityTagCondition, etag: string): boolean {
   return condition === '*' || (!etag.startsWith('W/') && condition.includes(etag));
 }
 
-/** Compares weakly (RFC 9110 §8.8.3.2). */
+/** Compares weakly (RFC 9110 §8.8.3.2). The tags must be equal apart from `W/`. */
 function matchesWeakly(condition: EntityTagCondition, etag: string): boolean {
   const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
   return condition === '*' || condition.some((tag) => opaque(tag) === opaque(etag));
 }
 
 /**
- * Returns the strong entity tag of a file. Each upload creates a new file, with another inode and time.
+ * Returns the strong entity tag of a file. Each upload creates a new file with another inode and time, so the tag changes, too.
  *
  * @param file modification time in milliseconds with a fraction, size in bytes, inode number
  */
@@ -45,7 +46,8 @@ export interface ConditionHeaders {
 }
 
 /**
- * Evaluates preconditions in the order of RFC 9110 §13.2.2. Dates are compared in whole seconds; invalid ones are ignored.
+ * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2. Dates are compared in whole seconds; invalid dates are
+ * ignored.
  *
  * @param request.current undefined if the resource does not exist
  */
@@ -73,7 +75,7 @@ export function evaluateConditions(request: {
   return 'proceed';
 }
 
-/** Whether `Range` applies: `If-Range` is absent or matches the representation (RFC 9110 §13.1.5). */
+/** Returns whether `Range` applies. For this, `If-Range` must be absent or match the current representation (RFC 9110 §13.1.5). */
 export function rangeApplies(ifRange: string | undefined, current: Validators): boolean {
   if (ifRange === undefined) return true;
   if (ifRange.includes('"')) return matchesStrongly(parseEntityTags(ifRange), current.etag) && ifRange.trim() === current.etag;

@@ -2,21 +2,21 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
 
 export interface ExpectedDigest {
-  /** The header of the digest. */
+  /** The header that announced the digest. */
   field: string;
   algorithm: 'md5' | 'sha1' | 'sha256' | 'sha512' | 'adler32';
   expected: Buffer;
 }
 
-/** Calculates digests of arriving content, and compares them. */
+/** Calculates digests while content arrives, and compares them with the announced digests. */
 export interface DigestVerifier {
   update(chunk: Buffer): void;
-  /** Returns the header whose digest does not match. Call it once, at the end. */
+  /** Returns the header whose digest does not match; undefined if all match. Call it once, at the end. */
   mismatch(): string | undefined;
 }
 
 type Algorithm = ExpectedDigest['algorithm'];
-// Maps, because objects have inherited names such as "constructor".
+// These are Maps, because a lookup in an object would also find inherited names such as "constructor".
 const dictionaryAlgorithms = new Map<string, Algorithm>([
   ['sha-256', 'sha256'],
   ['sha-512', 'sha512'],
@@ -27,8 +27,8 @@ const ownCloudAlgorithms = new Map<string, Algorithm>(
 const digestBytes = { md5: 16, sha1: 20, sha256: 32, sha512: 64, adler32: 4 } as const;
 
 /**
- * Parses `Content-MD5` (RFC 1864), `Content-Digest` and `Repr-Digest` (RFC 9530), and `OC-Checksum` (ownCloud). For RFC 9530, algorithms
- * other than sha-256 and sha-512 are ignored.
+ * Reads the digests that a request announces in `Content-MD5` (RFC 1864), `Content-Digest` and `Repr-Digest` (RFC 9530), and `OC-Checksum`
+ * (ownCloud). For RFC 9530, only sha-256 and sha-512 are supported. Other algorithms are ignored.
  *
  * @throws ServiceError `bad-request` if a digest is malformed
  */
@@ -100,13 +100,13 @@ export function createDigestVerifier(digests: readonly ExpectedDigest[]): Digest
   };
 }
 
-/** Adler-32 (RFC 1950 §8.2), which node:crypto does not have. */
+/** Calculates Adler-32 (RFC 1950 §8.2), which node:crypto does not offer. */
 class Adler32 {
   #a = 1;
   #b = 0;
 
   update(chunk: Buffer): void {
-    // After 3800 additions, both sums are still below 2^31.
+    // After at most 3800 additions, both sums are still below 2^31.
     for (let start = 0; start < chunk.length; start += 3800) {
       const end = Math.min(start + 3800, chunk.length);
       for (let index = start; index < end; index++) {
@@ -125,7 +125,7 @@ class Adler32 {
   }
 }
 
-/** Whether `Want-Repr-Digest` asks for sha-256 (RFC 9530 §4). */
+/** Whether `Want-Repr-Digest` asks for sha-256 with a weight above 0 (RFC 9530 §4). */
 export function wantsReprDigest(header: string | undefined): boolean {
   const weight = header === undefined ? undefined : /(?:^|,)\s*sha-256\s*(?:=\s*(\d+)\s*)?(?:,|;|$)/.exec(header);
   return weight !== undefined && weight !== null && weight[1] !== '0';

@@ -1,13 +1,13 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 
-/** The address of a client from a proxy. The port may be 0. */
+/** The address of a client, as a proxy reports it. The port is 0 if the proxy reports none. */
 interface ForwardedClient {
   address: string;
   port: number;
 }
 
 /**
- * Returns an address in lower case and without a zone. An IPv4-mapped IPv6 address becomes IPv4
+ * Returns an address in the form that the service shows: in lower case and without a zone. An IPv4-mapped IPv6 address is shown as IPv4
  * (docs/spec/authentication.md#client-address).
  */
 export function normaliseAddress(address: string): string {
@@ -22,12 +22,12 @@ export function addressFamily(address: string): 'IPv4' | 'IPv6' {
 }
 
 /**
- * Finds the client behind proxies: the rightmost address that is not a trusted proxy, or the first address. The client may have sent the
- * first ones itself.
+ * Finds the client behind proxies. Each proxy appends the address of its caller, but the client may have sent the first addresses itself.
+ * The client is therefore the rightmost address that is not a trusted proxy, or the first address if all of them are trusted.
  *
- * @param headerName `Forwarded` (RFC 7239), or a list such as `X-Forwarded-For`
+ * @param headerName name of the header that the proxies write: `Forwarded` (RFC 7239), or a list such as `X-Forwarded-For`
  * @param isTrusted whether an address belongs to a trusted proxy
- * @returns undefined if the last proxy reports no valid address
+ * @returns undefined if the last proxy reports no address (empty, `unknown`, an obfuscated identifier, or invalid)
  */
 export function clientBehindProxies(
   headerName: string,
@@ -45,12 +45,12 @@ export function clientBehindProxies(
   return client;
 }
 
-/** Returns the first `host` in a `Forwarded` header. */
+/** Returns the `host` of the first element in a `Forwarded` header. */
 export function forwardedHost(value: string): string | undefined {
   return findParameter(splitFromRight(value).at(-1) ?? '', 'host');
 }
 
-/** Returns a parameter without quotes (RFC 7239 §4). */
+/** Returns the value of a parameter of an element, without quotes (RFC 7239 §4). */
 function findParameter(element: string, name: string): string | undefined {
   for (const match of element.matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;,\s"]*)/g)) {
     if ((match[1] as string).toLowerCase() !== name) continue;
@@ -60,7 +60,10 @@ function findParameter(element: string, name: string): string | undefined {
   return undefined;
 }
 
-/** Splits a header from the last element to the first, so that an unclosed quote of the client cannot hide the proxies' elements. */
+/**
+ * Splits a header into elements, from the last to the first, so that an unclosed quote in the client's part cannot hide the elements that
+ * proxies append.
+ */
 function splitFromRight(value: string): string[] {
   const elements: string[] = [];
   let isQuoted = false;
@@ -82,7 +85,7 @@ function isEscaped(value: string, index: number): boolean {
   return (index - before) % 2 === 1;
 }
 
-/** Parses `address`, `address:port` or `[address]:port`. */
+/** Parses `address`, `address:port` or `[address]:port`. Returns undefined for any other text. */
 export function parseAddressPort(node: string): ForwardedClient | undefined {
   const bracketed = /^"?\[([^\]]+)\](?::(\d{1,5}))?"?$/.exec(node);
   if (bracketed) return parseClient(bracketed[1] as string, bracketed[2]);

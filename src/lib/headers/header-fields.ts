@@ -9,7 +9,7 @@ export function cookieValue(cookies: string | undefined, name: string): string |
   return undefined;
 }
 
-/** Decodes UTF-8 in a header, which Node.js returns as Latin-1. @returns undefined if it is not UTF-8 */
+/** Decodes UTF-8 in a header or status line, which Node.js returns as Latin-1. @returns undefined if the bytes are not UTF-8 */
 export function latin1ToUtf8(bytes: string): string | undefined {
   if (!/[\u0080-\u00ff]/.test(bytes)) return bytes;
   try {
@@ -19,7 +19,7 @@ export function latin1ToUtf8(bytes: string): string | undefined {
   }
 }
 
-/** Headers for only one connection (RFC 9110 §7.6.1). */
+/** Headers that apply to only one connection and are never forwarded (RFC 9110 §7.6.1). */
 const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -32,7 +32,10 @@ const hopByHopHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Headers that an upload back-end must not set (docs/spec/delivery.md#upload-back-end). */
+/**
+ * Headers that an upload back-end must not set on the reply to an upload. They are reserved for the connection or for the service itself
+ * (docs/spec/delivery.md#upload-back-end).
+ */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
   ...hopByHopHeaders,
   'content-length',
@@ -43,22 +46,28 @@ export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
   'server-path',
 ]);
 
-/** Whether a header's name suggests a secret. */
+/** Whether the name of a header suggests that its value is secret. */
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|token|secret|password|key|signature/i.test(name);
 }
 
-/** Whether a text is a header name (a token, RFC 9110 §5.1). */
+/** Whether a text is a valid header name (a token, RFC 9110 §5.1). */
 export function isHeaderName(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
 }
 
-/** Whether a text is a safe header value. Control characters could start another header. */
+/**
+ * Whether a text is a safe header value. It must not contain CR, LF, NUL or other control characters except tabs. They could start another
+ * header.
+ */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }
 
-/** Writes a `Content-Disposition` with the file name in ASCII and, if it differs, in UTF-8 (RFC 6266, RFC 8187). */
+/**
+ * Writes a `Content-Disposition` with a file name in ASCII. If the real name differs, it is added in UTF-8 (RFC 6266, RFC 8187). Control
+ * characters, quotes and separators are replaced or encoded.
+ */
 export function contentDisposition(type: 'attachment' | 'inline', fileName: string): string {
   const fallback = fileName.replace(/[^\x20-\x7e]|["\\%/]/g, '_');
   if (fallback === fileName) return `${type}; filename="${fileName}"`;
@@ -70,7 +79,7 @@ export function contentDisposition(type: 'attachment' | 'inline', fileName: stri
 }
 
 /**
- * Returns the file name in a `Content-Disposition` (RFC 6266); `filename*` before `filename`.
+ * Returns the file name in a `Content-Disposition` (RFC 6266). `filename*` has priority over `filename`.
  *
  * @throws ServiceError `bad-request` if `filename*` is not valid UTF-8
  */
@@ -90,7 +99,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The scheme is in lower case. */
+/** Splits an `Authorization` header into its scheme, in lower case, and the rest. */
 export function schemeAndValue(authorization: string): { scheme: string; value: string } {
   const space = authorization.indexOf(' ');
   return {
@@ -99,7 +108,7 @@ export function schemeAndValue(authorization: string): { scheme: string; value: 
   };
 }
 
-/** Parses Basic credentials (RFC 7617) as UTF-8. Malformed ones become an empty name and password, which are never accepted. */
+/** Parses Basic credentials (RFC 7617) as UTF-8. Malformed credentials become an empty name and password, which are never accepted. */
 export function parseBasic(value: string): { username: string; password: string } {
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');

@@ -1,9 +1,9 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A two-digit year more than 50 years later is in the previous century (RFC 9110 §5.6.7). */
+/** Reference year for two-digit years. If a year would be more than 50 years later, it is in the previous century (RFC 9110 §5.6.7). */
 const nearYear = 2026;
 
-/** Caches the last text, because successive times are often in the same second. */
+/** Creates a function that formats times to the second. It caches the last text, because successive times are often in the same second. */
 function perSecond(format: (date: Date) => string): (timeMs: number) => string {
   let lastSecond = Number.NaN;
   let lastText = '';
@@ -17,10 +17,14 @@ function perSecond(format: (date: Date) => string): (timeMs: number) => string {
   };
 }
 
-/** Writes an IMF-fixdate (RFC 9110 §5.6.7). @param timeMs Unix time in milliseconds */
+/**
+ * Writes a time as IMF-fixdate (RFC 9110 §5.6.7), rounded down to seconds.
+ *
+ * @param timeMs Unix time in milliseconds
+ */
 export const formatHttpDate = perSecond((date) => date.toUTCString());
 
-/** Writes RFC 3339 in UTC, without a fraction. @param timeMs Unix time in milliseconds */
+/** Writes a time in the form of RFC 3339, in UTC, rounded down to seconds. @param timeMs Unix time in milliseconds */
 export const formatRfc3339 = perSecond((date) => `${date.toISOString().slice(0, 19)}Z`);
 
 const imfFixdate = /^(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat), (?<day>\d{2}) (?<month>\w{3}) (?<year>\d{4}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/;
@@ -29,9 +33,9 @@ const rfc850Date =
 const asctimeDate = /^(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat) (?<month>\w{3}) (?<day>[ \d]\d) (?<time>\d{2}:\d{2}:\d{2}) (?<year>\d{4})$/;
 
 /**
- * Parses the three forms of RFC 9110 §5.6.7.
+ * Parses an HTTP date in any of the three forms of RFC 9110 §5.6.7.
  *
- * @returns Unix time in milliseconds; undefined for any other text
+ * @returns Unix time in milliseconds; undefined for any other text. Callers then ignore the header
  */
 export function parseHttpDate(text: string): number | undefined {
   const parts = (imfFixdate.exec(text) ?? rfc850Date.exec(text) ?? asctimeDate.exec(text))?.groups;

@@ -3,13 +3,13 @@ import { ServiceError } from '../errors.ts';
 export interface IfCondition {
   negated: boolean;
   kind: 'token' | 'etag';
-  /** The token without angle brackets, or the entity tag as sent. */
+  /** The token without its angle brackets, or the entity tag as it was sent. */
   value: string;
 }
 
-/** Conditions for one resource. All must be met. */
+/** Conditions for one resource. All of them must be met. */
 interface IfList {
-  /** The URL as sent; undefined for the resource of the request. */
+  /** The URL of the resource as it was sent; undefined if the list applies to the resource of the request. */
   resource: string | undefined;
   conditions: IfCondition[];
 }
@@ -17,9 +17,9 @@ interface IfList {
 const maxConditions = 200;
 
 /**
- * Parses an `If` header (RFC 4918 §10.4), of which one list must be met.
+ * Parses an `If` header (RFC 4918 §10.4). The header is met if at least one of its lists is met.
  *
- * @throws ServiceError `bad-request` if it is malformed or has too many conditions
+ * @throws ServiceError `bad-request` if the header does not match the grammar, or has too many conditions
  */
 export function parseIfHeader(text: string): IfList[] {
   const lists: IfList[] = [];
@@ -29,7 +29,7 @@ export function parseIfHeader(text: string): IfList[] {
   while (rest !== '') {
     const tag = /^<([^<>\s]+)>\s*/.exec(rest);
     if (tag) {
-      // Tagged and untagged lists must not be mixed.
+      // Tagged and untagged lists must not be mixed, and at least one list must follow each tag.
       if (resource === undefined && lists.length > 0) throw malformed();
       resource = tag[1] as string;
       rest = rest.slice(tag[0].length);

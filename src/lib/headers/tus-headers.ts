@@ -3,7 +3,7 @@ import type { ExpectedDigest } from './digest-fields.ts';
 import { latin1ToUtf8 } from './header-fields.ts';
 
 /**
- * Parses `Upload-Metadata` of tus 1.0.0: keys with optional UTF-8 values in Base64.
+ * Parses `Upload-Metadata` of tus 1.0.0. It has keys separated by commas, each with an optional UTF-8 value in Base64.
  *
  * @throws ServiceError `bad-request` if it is malformed
  */
@@ -26,11 +26,11 @@ function malformed(what: string): ServiceError {
   return new ServiceError('bad-request', `The Upload-Metadata header ${what}.`);
 }
 
-/** With the length of their digests in bytes. */
+/** Algorithms of `Upload-Checksum`, with the length of their digests in bytes. */
 export const checksumAlgorithms = { sha1: 20, sha256: 32, md5: 16 } as const;
 
 /**
- * Parses `Upload-Checksum`.
+ * Parses `Upload-Checksum`, the digest of a request's content.
  *
  * @throws ServiceError `bad-request` if it is malformed, unsupported or a trailer
  */

@@ -2,18 +2,18 @@ import type { Clock, Timer } from '../clock.ts';
 import { ClientConnector, type ConnectorOptions, type HostPort, type RedisArguments, type RedisClient } from './redis-connector.ts';
 import type { RedisAddress } from './redis-url.ts';
 
-/** Finds the server with the data: the single server, the primary, or the cluster node that owns the slot. */
+/** Finds the Redis server that has the data: the single server, the primary, or the node of the cluster that owns the slot. */
 interface PrimaryFinder {
   /**
-   * Whether to check that the server still has the data. A primary that is cut off does not know that it was replaced. A cluster node
-   * answers MOVED, or not at all.
+   * Whether to check regularly that the server still has the data. A primary that is cut off from Sentinel does not know that it was
+   * replaced. A cluster node needs no check: when it no longer has the data, it answers MOVED or does not answer.
    */
   readonly mustCheck: boolean;
-  /** @throws Error if no server has the data */
+  /** @throws Error if no server answers, or none has the data */
   find(): Promise<HostPort>;
 }
 
-/** @param slotKey any key, because all are in one cluster slot */
+/** @param slotKey any of the service's keys, which are all in one cluster slot */
 function createFinder(address: RedisAddress, slotKey: string, connector: ClientConnector): PrimaryFinder {
   const { kind, hosts } = address;
   switch (kind) {
@@ -29,7 +29,9 @@ function createFinder(address: RedisAddress, slotKey: string, connector: ClientC
 }
 
 /**
- * Asks all Sentinels, and uses the answer with the latest failover: one that is cut off would name the old primary.
+ * Asks all Sentinels, and uses the answer with the latest failover. A Sentinel that is cut off from the other Sentinels would still
+ * name the old primary.
+ *
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
 async function askSentinels(hosts: readonly HostPort[], name: string, connector: ClientConnector): Promise<HostPort> {
@@ -49,13 +51,13 @@ async function askSentinels(hosts: readonly HostPort[], name: string, connector:
 
 type SlotRange = [first: number, last: number, primary: [host: string | null, port: number], ...replicas: [string | null, number][]];
 
-/** Finds the cluster node that owns a slot, from any reachable node. */
+/** Finds the node of a cluster that owns a slot. For this, it asks any reachable node that the URL or an earlier answer names. */
 class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
   readonly #connector: ClientConnector;
-  /** Each search starts with another node, because one that is cut off has old information. */
+  /** The nodes to ask. Each search starts with another node, because a node that is cut off from the other nodes has old information. */
   #nodes: HostPort[];
   #slot: number | undefined;
 
@@ -83,7 +85,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its address leaves it out.
+    // A node that does not know its own address leaves it out. In that case, the address at which the node was asked is used.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,
@@ -97,26 +99,28 @@ class ClusterFinder implements PrimaryFinder {
 }
 
 export interface ConnectionDependencies extends ConnectorOptions {
-  /** Any key, because all are in one cluster slot. */
+  /** Any of the service's keys, which are all in one cluster slot. */
   slotKey: string;
   onError: (error: Error) => void;
 }
 
-/** @param attempt number of earlier attempts */
+/** Returns the pause before an attempt to reconnect, in milliseconds. @param attempt number of earlier attempts */
 const reconnectDelayMs = (attempt: number) => Math.min(50 * 2 ** attempt, 1000);
 
-/** Interval between questions to Sentinel, in milliseconds. */
+/** Interval in milliseconds at which Sentinel is asked which server has the data. */
 const checkEveryMs = 5000;
 
 /**
- * Errors of a server that does not have the data (any more).
+ * Matches errors of a server that does not have the data, because the slot or the role of the primary has moved to another server.
+ *
  * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
  */
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * A connection to the server with the data, replaced if it breaks or the data moves. The library's Sentinel and cluster clients would
- * repeat a command that may have been executed.
+ * A connection to the server that has the data. It is replaced if it breaks or the data moves. The Sentinel and cluster clients of the
+ * library are not used, because they repeat a command after the connection broke, although the server may already have executed the
+ * command.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;
@@ -136,12 +140,12 @@ export class RedisConnection {
     this.#onError = dependencies.onError;
   }
 
-  /** Connects and reconnects. */
+  /** Connects, and reconnects automatically. */
   connect(): void {
     void this.#connect();
   }
 
-  /** Sends a command, never twice. Rejects if there is no connection or it breaks. */
+  /** Sends a command. Rejects if there is no connection, or if the connection breaks. A command is never sent twice. */
   async send(command: RedisArguments): Promise<unknown> {
     const held = this.#client;
     if (!held) throw this.#reason;
@@ -202,7 +206,7 @@ export class RedisConnection {
     if (!held) return;
     const found = await this.#finder.find().catch(() => undefined);
     if (this.#client !== held) return;
-    // The server is still the primary, or no Sentinel answers.
+    // The current server is kept if no Sentinel answers, or if the server is still the primary.
     if (!found || (found.host === held.at.host && found.port === held.at.port)) this.#checkLater();
     else this.#leave(held.client, new Error(`the data is at ${found.host}:${found.port} now`));
   }

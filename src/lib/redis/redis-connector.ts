@@ -11,9 +11,9 @@ export interface HostPort {
 }
 
 export interface ConnectorOptions {
-  /** Certificate authorities besides those of Node.js. */
+  /** Certificate authorities to trust in addition to those of Node.js. */
   caPem: string | undefined;
-  /** Those for Redis are in the URL. */
+  /** Credentials for Sentinel. The credentials for Redis are in the URL. */
   sentinel: { username: string; password: string } | undefined;
   clock: Clock;
 }
@@ -23,13 +23,13 @@ export interface RedisClient {
   destroy(): void;
 }
 
-/** For connecting and logging in, in milliseconds. */
+/** Timeout for connecting and logging in, in milliseconds. */
 const openTimeoutMs = 3000;
 
-/** For a question to Sentinel or a cluster node, including the connecting, in milliseconds. */
+/** Timeout in milliseconds for a query to Sentinel or to a cluster node. It includes the time for connecting. */
 const askTimeoutMs = 1500;
 
-/** Opens connections to the servers of an address. */
+/** Uses the client library to open connections to the servers of an address. */
 export class ClientConnector {
   readonly #address: RedisAddress;
   readonly #sentinel: ConnectorOptions['sentinel'];
@@ -43,7 +43,7 @@ export class ClientConnector {
     this.#clock = clock;
   }
 
-  /** Opens a connection that does not reconnect. Rejects if that fails. */
+  /** Opens a connection that does not reconnect by itself. Rejects if it cannot be opened. */
   async open({ host, port }: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient> {
     const client = createClient({
       RESP: 2,
@@ -72,7 +72,7 @@ export class ClientConnector {
     return { send: (command) => client.sendCommand(command), destroy };
   }
 
-  /** Sends one command on its own connection. Rejects after `askTimeoutMs`. */
+  /** Sends one command on its own connection. Rejects if there is no answer within `askTimeoutMs`. */
   ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown> {
     const asking = this.open(host, role, () => {}).then((client) => client.send(command).finally(() => client.destroy()));
     return within(this.#clock, askTimeoutMs, asking);
@@ -88,7 +88,7 @@ export class ClientConnector {
   }
 }
 
-/** Rejects if a promise takes longer than `maxMs` milliseconds. */
+/** Returns the result of a promise. Rejects if it takes longer than `maxMs` milliseconds. */
 export async function within<T>(clock: Clock, maxMs: number, running: Promise<T>): Promise<T> {
   let timer: Timer | undefined;
   const timeout = new Promise<never>((_, reject) => {

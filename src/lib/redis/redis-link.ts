@@ -11,16 +11,22 @@ import { RedisValues, setForeignKeysAside } from './redis-values.ts';
 /** Interval of heartbeats in milliseconds. */
 const heartbeatMs = 500;
 
-/** A command without an answer fails after this time in milliseconds, and its request gets 503. */
+/** Time in milliseconds after which a command without an answer fails. The request that needed the command gets 503. */
 const commandTimeoutMs = 2000;
 
-/** A connection without replies is replaced after this time in milliseconds. */
+/** Time in milliseconds after which a connection without replies is replaced, because the server may have disappeared. */
 const renewAfterMs = 8000;
 
-/** Maximum number of attempts if a key has the wrong type. A scan renames such keys, but may have passed the place of a new one. */
+/**
+ * Maximum number of attempts if the key of a command has the wrong type. A scan renames such keys. One scan may not be enough, because a
+ * scan that was already under way may have passed the place of the key before the key existed.
+ */
 const maxTries = 3;
 
-/** Time in milliseconds after a loss of data in which nodes restore their essential data and serve no requests. */
+/**
+ * Time in milliseconds that nodes wait after Redis lost data, so that each node can restore its essential data. Meanwhile, no node serves
+ * requests.
+ */
 const defaultSettleMs = 2000;
 
 /** Sends the commands of the stores to Redis. */
@@ -28,8 +34,8 @@ export interface RedisCaller {
   /**
    * Sends a command.
    *
-   * @throws ServiceError `unavailable` without an answer in time, although Redis may have executed the command; `internal` if Redis refuses
-   *   it
+   * @throws ServiceError `unavailable` if Redis is not reachable or does not answer in time; Redis may have executed the command anyway.
+   *   `internal` if Redis refuses the command
    */
   call(command: RedisArguments): Promise<unknown>;
   /** Runs a script atomically. @throws the errors of `call` */
@@ -38,29 +44,29 @@ export interface RedisCaller {
 
 export interface RedisLinkOptions {
   url: string;
-  /** Lets several installations share one Redis. */
+  /** Prefix of all keys, so that several installations can share one Redis. */
   prefix: string;
   caPem?: string | undefined;
   sentinel?: { username: string; password: string };
-  /** For tests. */
+  /** Time in milliseconds that nodes wait for each other after Redis lost data. Tests use a shorter time. */
   settleMs?: number;
   clock: Clock;
   log: Log;
 }
 
 /**
- * Version of the data's format, increased with each change that older nodes cannot read. This svc reads all earlier formats. Without the
- * key `form`, it is 1 (svc 0.1.0).
+ * Version of the data's format in Redis. It is increased with each change that older nodes cannot read, so that these nodes refuse to use
+ * the data. This svc reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
  */
 const currentForm = 2;
 
-/** KEYS: form. ARGV: current version. */
+/** KEYS: form. ARGV: current version. Raises the format version to the current one. */
 const raiseFormScript = redisScript(`
 if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
 
 /**
- * A monitored connection to Redis. Without Redis, commands fail immediately. After an interruption, nodes first restore what Redis may have
- * lost.
+ * A monitored connection to Redis. While Redis does not answer, commands fail immediately and do not pile up. When Redis answers again, the
+ * nodes first restore the data that Redis may have lost.
  */
 export class RedisLink implements RedisCaller {
   readonly #options: RedisLinkOptions;
@@ -91,7 +97,7 @@ export class RedisLink implements RedisCaller {
     this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
   }
 
-  /** Connects, and waits a short time. Never fails, because the link keeps trying. */
+  /** Connects, and waits a short time for Redis. Does not fail if Redis cannot be reached, because the link keeps trying. */
   async start(): Promise<void> {
     this.#connect();
     const { clock } = this.#options;
@@ -111,28 +117,28 @@ export class RedisLink implements RedisCaller {
     return this.#isReady;
   }
 
-  /** Identifies the data in Redis; changes when data is lost. Undefined before the first connection. */
+  /** Identifies the data in Redis, and changes when Redis loses its data. Undefined before the first connection. */
   get marker(): string | undefined {
     return this.#marker;
   }
 
-  /** Treats Redis as unreachable until the data has been checked. */
+  /** Treats Redis as unreachable after a suspicious answer, until the data has been checked and restored. */
   doubt(reason: string): void {
     this.#lost(reason);
     void this.#beat();
   }
 
-  /** Returns true, or the reason why Redis cannot be used. */
+  /** Returns true if Redis can be used, and otherwise the reason why it cannot. */
   check(): true | string {
     return this.#isReady || `Redis (${describeRedisAddress(this.#address)}) is away: ${this.#lastError}`;
   }
 
-  /** Builds a key. Its hash tag puts all keys into one cluster slot, so that a script can use several. */
+  /** Builds a key. The hash tag in it puts all keys of an installation into one cluster slot, so that a script can use several of them. */
   key(...parts: readonly string[]): string {
     return `{${this.#options.prefix}}:${parts.join(':')}`;
   }
 
-  /** Adds a hook. It runs whenever Redis becomes reachable, before the link is ready. */
+  /** Adds a hook. It runs after the first connection, and each time that Redis can be reached again, before the link is ready. */
   onRecover(hook: (caller: RedisCaller) => Promise<void>): void {
     this.#recoverHooks.push(hook);
   }
@@ -183,7 +189,7 @@ export class RedisLink implements RedisCaller {
       } catch (error) {
         const isForeign = /^WRONGTYPE|\bWRONGTYPE /.test(String(((error as Error).cause as Error | undefined)?.message));
         if (!isForeign || attempt === maxTries) throw error;
-        // Another node may have renamed the key first.
+        // The command is tried again even if this node finds no such key, because another node may have renamed the key first.
         await this.#setForeignKeysAside();
       }
     }
@@ -219,7 +225,8 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // These errors concern one command. All others mean that Redis cannot execute commands now.
+  // The errors that match this pattern concern one command. If `#send` and `#eval` do not handle such an error, it is a bug of svc. All
+  // other errors mean that Redis cannot execute commands at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });
@@ -247,7 +254,7 @@ export class RedisLink implements RedisCaller {
     try {
       const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
       if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (format ${form}; this one knows up to ${currentForm})`);
-      // FLUSHALL removes the data, although the connection works.
+      // If the marker is missing or has changed, the data was removed (FLUSHALL), although the connection still works.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
     } catch (error) {
@@ -276,7 +283,7 @@ export class RedisLink implements RedisCaller {
       run: (script, keys, args) => this.#eval(script, keys, args),
     };
     for (const hook of this.#recoverHooks) await hook(caller);
-    // A new node has no earlier run ID. The key `run` shows whether any node has used this Redis process.
+    // A node that has just started has no earlier run ID to compare. The key `run` shows whether any node has used this Redis process.
     if (isOther || usedRunId !== runId) {
       this.#isSettling = true;
       await this.#options.clock.sleep(this.#settleMs);

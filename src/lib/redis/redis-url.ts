@@ -4,10 +4,10 @@ export interface RedisAddress {
   kind: 'single' | 'sentinel' | 'cluster';
   hosts: { host: string; port: number }[];
   isTls: boolean;
-  /** Empty for the default user. */
+  /** ACL user; empty for the default user. */
   username: string;
   password: string;
-  /** Empty without Sentinel. */
+  /** Name of the primary in Sentinel; empty without Sentinel. */
   primaryName: string;
   database: number;
 }
@@ -22,8 +22,8 @@ const shapes = {
 } as const;
 
 /**
- * Parses `redis://[user:password@]host[:port][/database]`, `redis+sentinel://host,host/primary[/database]` or `redis+cluster://host,host`.
- * `rediss` means TLS.
+ * Parses the URL of `server.state`. Its forms are `redis://[user:password@]host[:port][/database]`,
+ * `redis+sentinel://host,host/primary[/database]` and `redis+cluster://host,host`. `rediss` instead of `redis` means TLS.
  *
  * @throws ServiceError `bad-request` with the reason, which never contains the password
  */
@@ -54,7 +54,7 @@ export function parseRedisUrl(text: string): RedisAddress {
   };
 }
 
-/** Formats the address without credentials. */
+/** Formats the address without credentials, for logs. */
 export function describeRedisAddress({ kind, hosts, primaryName }: RedisAddress): string {
   const list = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
   return kind === 'sentinel' ? `${primaryName} at ${list}` : list;

@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import type { Log } from '../log.ts';
 import { redisScript } from './redis-script.ts';
 
-/** Types of keys, by name without the prefix. Other keys are not checked. */
+/** The types that keys must have, by the name of the key without the prefix. Keys with other names are not checked. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count|grant-sequence|certificate-leader)$/, 'string'],
   [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|certificates|grant-visit):/, 'string'],
@@ -20,7 +20,7 @@ export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(journal|deliveries|replays)$/, 'stream'],
 ];
 
-/** Time in milliseconds for which operators can inspect renamed keys. */
+/** Time in milliseconds for which renamed keys are kept, so that operators can inspect them. */
 const keptMs = 7 * 86_400_000;
 
 const pageKeys = 500;
@@ -44,10 +44,10 @@ end
 return found`);
 
 /**
- * Renames keys with a wrong type, with which commands would fail.
+ * Renames keys that have another type than svc uses for them. Otherwise, every command that needs such a key would fail.
  *
  * @param begin the common beginning of all keys
- * @returns whether there were any
+ * @returns whether there were such keys
  */
 export async function setForeignKeysAside(
   begin: string,
@@ -76,10 +76,13 @@ export async function setForeignKeysAside(
   return isAny;
 }
 
-/** Older values can be logged again. */
+/** Maximum number of values that this process remembers as logged. Older ones can be logged again. */
 const maxTold = 10_000;
 
-/** Parses values that another program or version may have written. Unreadable ones are skipped, counted and logged once. */
+/**
+ * Parses values in Redis. Another version of svc or another program may have written them. A value that cannot be read is skipped, counted
+ * and logged once.
+ */
 export class RedisValues {
   readonly #log: Log;
   readonly #told = new Set<string>();
@@ -96,9 +99,9 @@ export class RedisValues {
   /**
    * Parses JSON.
    *
-   * @param where key and place of the value
-   * @param read throws for an invalid value
-   * @returns undefined for an unreadable value
+   * @param where the key, and the place of the value in it
+   * @param read validates the value; throws if it is not valid
+   * @returns undefined for a value that cannot be read
    */
   read<T>(where: string, text: unknown, read: (value: unknown) => T): T | undefined {
     try {

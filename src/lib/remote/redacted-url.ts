@@ -1,4 +1,4 @@
-/** Returns a URL without credentials and query. */
+/** Returns a URL without its credentials and query, so that events, records and logs can contain it. */
 export function redactedUrl(url: string): string {
   const bare = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
   const query = bare.indexOf('?');

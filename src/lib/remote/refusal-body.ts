@@ -1,19 +1,19 @@
 import { isObject, JsonLimitError, parseJson } from '../json.ts';
 
-/** Limit of a refusal's text in events. */
+/** Maximum number of characters of a refusal's text that events keep. */
 const longestTextCharacters = 1000;
 
-/** The body of a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
+/** The body in which a remote endpoint explains a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface RefusalBody {
-  /** For the journal: a JSON object, or text up to `longestTextCharacters`. */
+  /** The body, for the journal: a JSON object, or any other body as text, cut to `longestTextCharacters`. */
   response?: unknown;
-  /** For clients, if the service's option `public_error` is on. */
+  /** The part that clients see if the service's option `public_error` is on. */
   shown?: { message?: string; public_response?: unknown };
-  /** Why the body is ignored. */
+  /** The reason why the body is ignored. */
   leftOut?: string;
 }
 
-/** Parses a refusal: nothing, a text or a JSON object. */
+/** Parses the body of a refusal, which may be empty, a text or a JSON object. */
 export function readRefusal(body: Buffer): RefusalBody {
   const text = body.toString('utf8').trim();
   let response: unknown;

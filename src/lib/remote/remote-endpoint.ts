@@ -12,7 +12,7 @@ import {
   type TransportResponse,
 } from './remote-transport.ts';
 
-/** Why a request got no usable reply. */
+/** The reason why a request got no usable reply. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
 
 export type RemoteResult =
@@ -23,27 +23,27 @@ export type RemoteResult =
       headers: [string, string][];
       body: Buffer;
       isTruncated: boolean;
-      /** Whether the reply began before the whole streamed body was sent. The rest was not sent. */
+      /** Whether the reply began before a streamed request body was completely sent. If so, the rest of the body was not sent. */
       isEarly: boolean;
       durationMs: number;
     }
-  /** No reply, or no complete one in time. */
+  /** The server sent no reply, or the reply was not complete within the timeout. */
   | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
-  /** The reply is incomplete, too large or not HTTP. */
+  /** The server sent a reply that is incomplete, too large or not HTTP. */
   | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
 
-/** Options of an endpoint (docs/spec/authentication.md#own-requests). */
+/** Options for the requests to an endpoint (docs/spec/authentication.md#own-requests). */
 export interface RemoteEndpointOptions {
   headers: readonly (readonly [string, string])[];
-  /** For HTTP Basic. It overrides `Authorization` in `headers`. */
+  /** User name for HTTP Basic. It overrides an `Authorization` line in `headers`. */
   username: string;
   password: string;
-  /** For the whole request, in milliseconds. */
+  /** Timeout in milliseconds for the whole request, from connecting until the reply is complete. */
   timeoutMs: number;
   maximumReplyBytes: number;
-  /** If not, a longer reply is invalid. */
+  /** Whether a longer reply is truncated. If not, a longer reply is invalid. */
   truncatesReply?: boolean;
-  /** Whether a content coding makes a reply invalid. No request asks for one. */
+  /** Whether a reply with a content coding is invalid. Requests never ask for a content coding. */
   refusesContentCodings?: boolean;
   caPem?: string | undefined;
   clock: Clock;
@@ -52,12 +52,12 @@ export interface RemoteEndpointOptions {
 export interface RemoteRequest {
   url: string;
   method: string;
-  /** Configured headers of the same name override these. */
+  /** Headers of the request. A configured header overrides a header of the same name given here. */
   headers: Record<string, string>;
   /** Headers that override all others. */
   finalHeaders?: Record<string, string>;
   body?: string | Buffer | StreamedBody | undefined;
-  /** Milliseconds; replaces the endpoint's timeout. */
+  /** Timeout in milliseconds; replaces the timeout of the endpoint's options. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -71,7 +71,10 @@ const defaultLines = new Map<string, HeaderLine>([
   ['accept-encoding', ['accept-encoding', 'identity']],
 ]);
 
-/** A client of one remote endpoint. It follows no redirects. */
+/**
+ * A client of one remote endpoint. Several requests can run at the same time. The client follows no redirects, and limits the size of
+ * replies.
+ */
 export class RemoteEndpoint {
   readonly #options: RemoteEndpointOptions;
   readonly #transport: Transport;
@@ -87,9 +90,9 @@ export class RemoteEndpoint {
   }
 
   /**
-   * Sends a request and reads the reply. Failures of network and server are results.
+   * Sends a request and reads the whole reply. Failures of the network or of the server are returned as results, not thrown.
    *
-   * @throws the signal's reason if it aborts
+   * @throws the reason of the request's signal if the signal aborts
    */
   async request(request: RemoteRequest): Promise<RemoteResult> {
     const { clock } = this.#options;
@@ -130,7 +133,7 @@ export class RemoteEndpoint {
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
-      // The server would take the next request for the rest of the body.
+      // The connection is closed, because the server would treat the next request as the rest of the body.
       if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',
@@ -157,13 +160,16 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  // ofetch loads the `fetch` of Node.js, which takes longer than the rest of the start.
+  // ofetch is loaded at its first use, because it loads the `fetch` of Node.js, which takes longer than the rest of the start.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
     return createFetch({ fetch: this.#transport.fetch });
   }
 
-  /** Names are compared without case. The last header of a name is sent, in its own spelling. */
+  /**
+   * Merges all headers of a request. Names are compared without case. If several headers have the same name, the last one is sent, with its
+   * own spelling of the name.
+   */
   #mergeHeaders(request: RemoteRequest): Record<string, string> {
     const lines = new Map(defaultLines);
     for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);

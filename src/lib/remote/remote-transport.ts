@@ -8,12 +8,13 @@ import { latin1ToUtf8 } from '../headers/header-fields.ts';
 /** Maximum number of idle connections to one endpoint. */
 const maxIdleConnections = 64;
 
-/** An endpoint usually has only a few. */
+/** Maximum number of URLs whose parsed parts are kept. An endpoint usually has only a few. */
 const maxKnownUrls = 100;
 
 /**
- * Maximum idle time in milliseconds, below that of common servers (2 s and more), so that a server rarely closes a connection in use. A
- * failed POST may have been executed (RFC 9110 §9.2.2), so the transport never repeats a request.
+ * Maximum time in milliseconds that a connection stays idle. It is shorter than the limit of common servers (2 s and more), so that a
+ * request rarely uses a connection which the server is about to close. The transport never repeats a request, because a failed POST may
+ * have been executed (RFC 9110 §9.2.2). Callers repeat requests only as configured.
  */
 const longestIdleMs = 1500;
 
@@ -28,42 +29,42 @@ export class CutShortError extends Error {
 
 export interface StreamedBody {
   sizeBytes: number;
-  /** Reads from the beginning, for each request. A chunk is valid until the next one is requested. */
+  /** Starts to read the body from its beginning. Called for each request. A chunk is valid until the next one is requested. */
   chunks(): AsyncIterable<Buffer>;
 }
 
 export interface TransportInit extends RequestInit {
   /** Header lines, which are sent unchanged. */
   headerLines?: Record<string, string>;
-  /** The caller can abort it. */
+  /** Called with the started request, so that the caller can abort it. */
   onOutgoing?: (outgoing: ClientRequest) => void;
-  /** Used instead of `body`. */
+  /** The body to stream; used instead of `body`. */
   streamed?: StreamedBody | undefined;
 }
 
-/** The members of a `Response` that ofetch reads. */
+/** The members of a `Response` that ofetch reads, and the original reply. */
 export interface TransportResponse extends Pick<Response, 'status' | 'statusText'> {
-  /** The unread reply; undefined without a body. */
+  /** The reply with its unread body; undefined for a status that has no body. */
   incoming?: IncomingMessage | undefined;
-  /** In their order, with lower-case names. */
+  /** Header lines in the order in which they were sent. Names are in lower case. */
   headerLines?: [string, string][];
-  /** Whether the reply began before the whole streamed body was sent. */
+  /** Whether the reply began before a streamed body was completely sent. */
   isEarly?: boolean;
 }
 
 /**
- * A `fetch` on node:http and node:https, with a pool and configured authorities. Web streams would cost more than the rest of a small
- * request.
+ * A `fetch` that uses node:http and node:https, with a connection pool and configured certificate authorities. It avoids web streams,
+ * because they cost more than the rest of a small request.
  */
 export interface Transport {
   fetch: typeof globalThis.fetch;
   close(): void;
 }
 
-// Replies without a body (RFC 9112 §6.3).
+// A reply with one of these statuses has no body, even if its headers announce one (RFC 9112 §6.3).
 const nullBodyStatuses = new Set([204, 304]);
 
-/** @param caPem PEM of certificate authorities besides those of Node.js */
+/** @param caPem certificate authorities in PEM, trusted in addition to those of Node.js */
 export function createTransport(caPem?: string): Transport {
   const keepAlive = { keepAlive: true, maxFreeSockets: maxIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = cutUnasked(new HttpAgent(keepAlive));
@@ -95,20 +96,20 @@ export function createTransport(caPem?: string): Transport {
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
         hasReply = true;
         const fault = checkHead(incoming);
-        // A part of the body is still in this process.
+        // If a part of the body has not left this process, the server cannot have read the whole body.
         const isEarly = init.streamed !== undefined && (sent.bytes < init.streamed.sizeBytes || outgoing.writableLength > 0);
         if (fault === undefined) return resolve({ ...toResponse(incoming), isEarly });
         incoming.destroy();
         reject(new RangeError(fault));
       });
       outgoing.on('error', reject);
-      // Without a listener, Node.js drops a reply with status 101.
+      // Without such a listener, Node.js silently drops a reply with status 101.
       outgoing.on('upgrade', (_reply, socket) => {
         socket.destroy();
         reject(new RangeError('the status 101 switches to a protocol that was not requested'));
       });
       outgoing.on('close', () => {
-        // Creating its stack is expensive.
+        // The error is created only if it is needed, because creating its stack is expensive.
         if (!hasReply) reject(new CutShortError());
       });
       init.onOutgoing?.(outgoing);
@@ -119,7 +120,8 @@ export function createTransport(caPem?: string): Transport {
 
   return {
     async fetch(input, init: TransportInit = {}) {
-      // Lets Node.js read from idle connections, which `cutUnasked` then closes.
+      // Lets Node.js read bytes that have arrived on idle connections. `cutUnasked` then closes these connections, so that no request uses
+      // them.
       const hasIdle = [httpAgent, httpsAgent].some(({ freeSockets }) => Object.keys(freeSockets).length > 0);
       for (let turn = 0; hasIdle && turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
       return (await send(String(input), init)) as Response;
@@ -131,7 +133,10 @@ export function createTransport(caPem?: string): Transport {
   };
 }
 
-/** Closes idle connections that receive data. It would count as the reply to the next request, such as a login. */
+/**
+ * Closes idle connections that receive data. Otherwise, the data would count as the reply to the next request. A login that the endpoint
+ * refuses could then succeed.
+ */
 function cutUnasked<T extends HttpAgent>(agent: T): T {
   const cut = function (this: Socket) {
     this.destroy();
@@ -139,7 +144,7 @@ function cutUnasked<T extends HttpAgent>(agent: T): T {
   const keepSocketAlive = agent.keepSocketAlive.bind(agent);
   const reuseSocket = agent.reuseSocket.bind(agent);
   agent.keepSocketAlive = (socket) => {
-    // The declaration lacks the return value (nodejs.org/api/http.html#agentkeepsocketalivesocket).
+    // The type declaration does not have the return value (nodejs.org/api/http.html#agentkeepsocketalivesocket).
     const isKept = keepSocketAlive(socket) as unknown as boolean;
     if (isKept) socket.on('data', cut);
     return isKept;
@@ -151,7 +156,7 @@ function cutUnasked<T extends HttpAgent>(agent: T): T {
   return agent;
 }
 
-/** Stops when the body ends or the reply begins. */
+/** Sends a body chunk by chunk. Stops when the body ends or the reply begins. */
 async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody, sent: { bytes: number }): Promise<void> {
   const over = new Promise<false>((resolve) => {
     outgoing.once('response', () => resolve(false));
@@ -159,14 +164,14 @@ async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody, sen
   });
   for await (const chunk of chunks()) {
     sent.bytes += chunk.length;
-    // The memory of the chunk may then be reused.
+    // Node.js calls back when the memory of the chunk may be reused.
     const written = new Promise<true>((resolve) => outgoing.write(chunk, () => resolve(true)));
     if (!(await Promise.race([written, over]))) return;
   }
   outgoing.end();
 }
 
-/** Returns the reason why the head is invalid. */
+/** Checks the head of a reply. Returns the reason why it is invalid; undefined if it is valid. */
 function checkHead({ statusCode = 0, httpVersion, httpVersionMajor, headers }: IncomingMessage): string | undefined {
   if (statusCode < 200 || statusCode > 599) return `${statusCode} is not a status of HTTP`;
   if (httpVersionMajor !== 1) return `the version ${httpVersion} is not HTTP/1`;

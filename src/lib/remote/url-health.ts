@@ -1,26 +1,29 @@
 import type { Clock } from '../clock.ts';
 
-/** Suspension of a failing URL in milliseconds, if there are others (docs/spec/delivery.md#several-urls). */
+/** Time in milliseconds for which a failing URL is suspended if there are other URLs (docs/spec/delivery.md#several-urls). */
 export const suspensionMs = 300_000;
 
-/** Knows which of several URLs fail. */
+/**
+ * Knows which of several URLs fail. One implementation keeps the suspensions in memory (below). Another one keeps them in Redis, for
+ * several nodes.
+ */
 export interface UrlHealth {
-  /** In the given order, without suspended ones. */
+  /** Returns the URLs that are not suspended, in the given order. */
   available(urls: readonly string[]): Promise<string[]>;
   suspend(url: string): Promise<void>;
-  /** Returns the number of this process's current suspensions. */
+  /** Returns the number of URLs that this process suspended and that are still suspended. */
   countSuspended(): number;
 }
 
 export interface Suspension {
   url: string;
-  /** Unix time in milliseconds. */
+  /** End of the suspension, Unix time in milliseconds. */
   untilMs: number;
 }
 
 export interface UrlSuspensions extends UrlHealth {
   suspended(urls: readonly string[]): Promise<Suspension[]>;
-  /** @returns whether the URL was suspended */
+  /** Ends the suspension of a URL. @returns whether the URL was suspended */
   lift(url: string): Promise<boolean>;
 }
 

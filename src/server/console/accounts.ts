@@ -29,7 +29,7 @@ interface Known {
 
 type ServiceSession = ListedSession & { service: string };
 
-/** Kept until an account is added or removed. */
+/** The sorted names of all accounts. They are kept until an account is added or removed. */
 interface Names {
   sources: readonly unknown[];
   sorted: readonly string[];
@@ -168,7 +168,10 @@ function byService(sessions: readonly ServiceSession[]): AccountView['sessions']
   return [...services].map(([service, { count, lastUsedMs }]) => ({ service, count, last_used: isoTime(lastUsedMs) }));
 }
 
-/** Adds up the sizes of files of accounts with a quota. A late sum is available to the next request. */
+/**
+ * Adds up the sizes of the files of accounts with a quota, as far as time allows. A sum that takes longer is available to the next
+ * request.
+ */
 async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof describeAccount>[], clock: Clock): Promise<void> {
   const { quotas, excludedPaths, log } = view().core.files;
   const endMs = clock.monotonicMs() + countWithinMs;

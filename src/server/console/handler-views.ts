@@ -94,17 +94,20 @@ export class HandlerViews {
   }
 }
 
-/** `parts` is the number of parts of the hour; other values are in milliseconds. */
+/** The hour is divided into parts. The length of a part and of the hour is in milliseconds; `parts` is the number of parts. */
 const partMs = 300_000;
 const parts = 12;
 const hourMs = parts * partMs;
 
-/** After this time in milliseconds, records are read backwards from their end, because there may be very many. */
+/**
+ * Maximum age of the last reading, in milliseconds. If the last reading is older, the records are read backwards from their end, because a
+ * busy service can have written very many records since then.
+ */
 const longestRestMs = 120_000;
 
 const maxBytes = 16 * 1024 * 1024;
 
-/** After this number of failures in a row, a handler is failing, despite earlier successes. */
+/** Number of successive failures after which a handler is shown as failing, even if it had a success within the hour. */
 const failuresInRow = 3;
 
 type Counts = HandlerView['last_hour'][number];
@@ -120,7 +123,9 @@ interface Handler {
   lastErrorTime: string | null;
 }
 
-/** Counts the deliveries of the last hour, without manual ones, from the records of all nodes. */
+/**
+ * Counts the deliveries of the last hour by handler. It reads their records, which all nodes share. Deliveries started by hand are omitted.
+ */
 class HourOfDeliveries {
   readonly #records: () => DeliveryRecords;
   readonly #clock: Clock;
@@ -165,7 +170,7 @@ class HourOfDeliveries {
     for (const { parts: counted } of this.#handlers.values()) for (const part of counted.keys()) if (part <= oldest) counted.delete(part);
   }
 
-  /** Reads the records of the hour from the end, up to a limit. */
+  /** Reads the records of the hour from the end. If there are too many, it reads only the newest. */
   async #readBack(sinceMs: number): Promise<void> {
     const found: Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'>[] = [];
     let end: LogPosition | undefined;
@@ -189,7 +194,7 @@ class HourOfDeliveries {
 
   async #readOn(from: LogPosition): Promise<void> {
     for await (const { record, position } of this.#records().read('deliveries', from, () => {})) {
-      // Reading starts with the last record again.
+      // Except for the first time, reading starts with a record that was already read. That record is skipped.
       if (this.#last && comparePositions(position, this.#last) <= 0) continue;
       this.#from = position;
       this.#last = position;
@@ -215,7 +220,7 @@ class HourOfDeliveries {
   }
 }
 
-/** Bodies would need too much memory. */
+/** Returns a record without its bodies, which would need too much memory. */
 function shortRecord({
   handler,
   outcome,

@@ -48,8 +48,9 @@ export class SummedCounts {
 const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
- * Returns a function that finds errors from before the oldest node started, because nodes count only later ones. The first call starts the
- * search in the background. Each call returns the errors so far, the newest last.
+ * Returns a function that finds the errors in the journal from before the oldest node started, because nodes count only later errors. The
+ * function takes the time when the oldest node started, as Unix time in milliseconds. The first call starts the search in the background.
+ * Each call returns the errors found so far, the newest last.
  */
 function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): (untilMs: number) => readonly RecentError[] {
   let found: readonly RecentError[] | undefined;
@@ -71,7 +72,7 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
   };
 }
 
-/** Time in milliseconds for a reload of other nodes. The start of an authentication method can take long. */
+/** Time in milliseconds that other nodes have for a reload. It is long because the start of an authentication method can take long. */
 const reloadWithinMs = 15_000;
 
 /** Step, in milliseconds, to which the times `seen` of nodes are rounded, so that the text of an unchanged overview stays the same. */
@@ -153,7 +154,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
       };
     },
     async figures() {
-      // Started together with the console, so that the result is available when an administrator asks.
+      // The search for earlier errors starts together with the console, so that its result is available when an administrator asks.
       const { others, told } = await askNodes();
       findEarlierErrors(oldestStart(told));
       const sum = (name: 'connections' | 'memory_bytes') => told.reduce((total, { report }) => total + report[name], 0);

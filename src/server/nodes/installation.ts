@@ -65,9 +65,9 @@ export class Installation {
     void this.tell();
   }
 
-  /** Reports the state of this node. Never throws, because the next report follows soon. */
+  /** Reports the current state of this node to the others. Never throws, because the report is repeated soon. */
   tell(): Promise<void> {
-    // A report that is being sent can be outdated.
+    // A report that is being sent can be outdated already, so another report follows.
     this.#next ??= this.#telling.then(() => {
       this.#next = undefined;
       this.#telling = this.#tell();

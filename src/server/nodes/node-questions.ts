@@ -13,11 +13,11 @@ import {
   readQuestion,
 } from './node-messages.ts';
 
-/** Intervals of checks for questions, and for answers after a question, in milliseconds. */
+/** Intervals, in milliseconds, at which a node checks for questions and, after it has asked, for answers. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
-/** Further questions wait. */
+/** Maximum number of questions that a node answers at the same time. Further questions wait. */
 const maxAtOnce = 10;
 
 /** Maximum number of unreadable messages that one check for questions skips, and that one call of `ask` skips while it waits for answers. */

@@ -185,7 +185,8 @@ class Connection implements SftpConnection {
     await this.#ask(packetTypes.close, (packet) => packet.bytes(handle));
   }
 
-  // RENAME of version 3 does not replace files. Without `posix-rename`, no file has the name for a moment.
+  // RENAME of version 3 does not replace files. Without `posix-rename`, the old file must be deleted first, so for a moment no file has the
+  // name.
   async replace(from: string, to: string): Promise<void> {
     const name = 'posix-rename@openssh.com';
     if (this.#extensions.has(name)) {
@@ -270,8 +271,8 @@ interface KnownKeys {
 }
 
 /**
- * Reads the keys of a server from a file like OpenSSH's `known_hosts` (sshd(8)): plain and hashed names, patterns, `[host]:port` and
- * `@revoked`, but no certificates (`@cert-authority`).
+ * Reads the keys of a server from a file in the format of OpenSSH's `known_hosts` (sshd(8)). Plain and hashed names, patterns,
+ * `[host]:port` for ports other than 22, and `@revoked` are supported. Certificates (`@cert-authority`) are not supported.
  */
 export function knownKeys(text: string, host: string, port: number): KnownKeys {
   const name = (port === 22 ? host : `[${host}]:${port}`).toLowerCase();
@@ -301,7 +302,7 @@ function matches(patterns: string, name: string): boolean {
 
 function isMatch(pattern: string, name: string): boolean {
   if (!/[*?]/.test(pattern)) return pattern === name;
-  // At most pattern length × name length steps; a regular expression with many `*` could take far more.
+  // This loop takes at most pattern length × name length steps. A regular expression with many `*` could take far more steps.
   let [at, in_, star, mark] = [0, 0, -1, 0];
   while (in_ < name.length) {
     if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[in_])) {

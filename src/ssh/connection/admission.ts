@@ -11,10 +11,10 @@ import { normaliseAddress } from '../../lib/headers/forwarded-header.ts';
 import type { ThrottledCount } from '../../lib/rate-meter.ts';
 import { type ConnectionOrigin, eventContext, type SshService } from '../ssh-service.ts';
 
-/** Interval between two checks of a session that is not in memory. */
+/** Interval, in milliseconds, between two checks of a session that is not stored in memory. */
 const remoteCheckMs = 5000;
 
-/** The session of an SSH login, which is busy while the connection is open, and ends with it. */
+/** The session of an SSH login. The session counts as busy while the connection is open, and ends with the connection. */
 export class ConnectionSession {
   readonly #service: SshService;
   readonly #id: string;
@@ -46,7 +46,7 @@ export class ConnectionSession {
    * Checks whether the session was ended elsewhere.
    *
    * @param nowMs monotonic time
-   * @param onEnd called if the session was ended, perhaps after this method has returned
+   * @param onEnd called if the session was ended; the call can come after this method has returned
    */
   check(nowMs: number, onEnd: () => void): void {
     if (nowMs < this.#nextCheckMs) return;
@@ -70,13 +70,16 @@ export class ConnectionSession {
   }
 }
 
-/** Per name: the maximum number of connections, and the message above it. */
+/** Limits by name. Each has the maximum number of connections, and the message for a connection above it. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
 /** The slots that one connection occupies. With several nodes, the limits apply to each node separately. */
 export class ConnectionSlots {
   readonly #service: SshService;
-  /** The limits that count this connection: the first until its end, the others until the login. */
+  /**
+   * Names of the limits that count this connection. The first limit counts the connection until the connection ends, the others only until
+   * the client has logged in.
+   */
   #taken: string[] = [];
   #hasLeft = false;
 
@@ -130,7 +133,7 @@ export class ConnectionSlots {
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const fixedBytes = 16;
 
-/** The rest of a header has addresses, and fields that proxies add. */
+/** Maximum size in bytes of the rest of a PROXY protocol header. The rest contains addresses, and fields that proxies add. */
 const maxBytes = 4096;
 
 /**
@@ -180,7 +183,7 @@ function readBytes(socket: Socket, count: number): Promise<Buffer> {
 
 /** A connection on which the SSH protocol has not started yet. */
 export interface NewConnection extends ConnectionOrigin {
-  /** The client; before its header is read, the trusted proxy. */
+  /** The client. For a connection of a trusted proxy, this is the proxy until its header has been read. */
   peer: EventPeer;
   readonly slots: ConnectionSlots;
   /** Limits how often the service reports refused connections. */
@@ -188,8 +191,8 @@ export interface NewConnection extends ConnectionOrigin {
 }
 
 /**
- * Whether a client is admitted: slots are free, its address is not banned and, with `proxy_protocol`, a trusted proxy sent a valid PROXY
- * header.
+ * Returns whether a client is admitted. Slots must be free, and the address of the client must not be banned. With `proxy_protocol`, a
+ * connection of a trusted proxy must begin with a valid PROXY header.
  */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { service, slots } = connection;
@@ -229,7 +232,7 @@ async function readPeer(connection: NewConnection, socket: Socket): Promise<bool
   }
 }
 
-/** Whether a client is banned; also if bans cannot be looked up. */
+/** Returns whether a client is banned. If bans cannot be looked up, the client counts as banned. */
 async function isBanned(connection: ConnectionOrigin): Promise<boolean> {
   try {
     const refusal = await connection.service.bans.isRefused(loginSource(connection.peer.address));

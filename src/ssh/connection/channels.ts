@@ -11,9 +11,9 @@ import { serveSftp } from '../sftp/session.ts';
 import { toStatus } from '../sftp/status.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
 
-/** Undefined if the session already has a channel or has ended. */
+/** Accepts the channel of a session; returns undefined if the session already has a channel or has ended. */
 type Take = () => Server.Channel | undefined;
-/** Undefined if the client wants no answer. */
+/** Refuses a request; undefined if the client wants no answer. */
 type Refuse = (() => void) | undefined;
 
 /** The channels of one connection. Serves the `sftp` subsystem and answers commands. */
@@ -22,7 +22,7 @@ export class Channels {
   readonly #onFault: (error: unknown) => void;
   /** Number of open channels, including those that are not served yet. */
   count = 0;
-  /** The served channels, until the ends of their transfers are reported. */
+  /** The served channels. A channel stays here until the ends of its transfers have been reported. */
   readonly underWay = new PendingWork();
   /** Called when the last channel has closed. */
   onEmpty: () => void = () => {};
@@ -41,11 +41,11 @@ export class Channels {
     const session = accept();
     this.count++;
     let isServed = false;
-    // The client may close the channel while replies still wait to be sent.
+    // Work for a channel must also end if the client closes the channel while replies still wait to be sent.
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);
-    // Inherited, because the values change with the configuration.
+    // The members are inherited, not copied, because their values change with the configuration.
     const client: SshClient = Object.create(this.#client, { ended: { value: closed.signal } });
     let isClosed = false;
     let isCounted = true;
@@ -56,7 +56,7 @@ export class Channels {
       this.#client.leaving.removeEventListener('abort', end);
       if (--this.count === 0) this.onEmpty();
     };
-    // A stopping service must not wait for idle channels.
+    // The service must not wait for idle channels when it stops.
     this.#client.leaving.addEventListener('abort', end);
     const serve = (serving: Promise<void>) => {
       isServed = true;
@@ -103,7 +103,7 @@ export class Channels {
   }
 }
 
-/** Adds a listener whose errors go to `onFault` instead of ending the process. */
+/** Adds a listener. If the listener throws, the error is passed to `onFault`, because it would otherwise end the process. */
 export function listenTo<Args extends unknown[]>(
   emitter: EventEmitter,
   event: string,
@@ -113,7 +113,7 @@ export function listenTo<Args extends unknown[]>(
   emitter.on(event, catching(listener as (...args: unknown[]) => void, onFault));
 }
 
-/** The end of a broken channel is reported anyway. */
+/** Ignores errors of a channel. The end of the channel already reports that the channel broke. */
 function quiet(channel: Server.Channel): Server.Channel {
   return channel.on('error', () => {});
 }
@@ -125,8 +125,8 @@ const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
 const shellAnswer = '%ComSpec%\n';
 
 /**
- * Answers a command. With `checksum_commands`, returns the checksum of one file as coreutils do, and answers `shellQuestion`. Any other
- * command gets exit status 1. Never rejects.
+ * Answers a command. If `checksum_commands` is set, returns the checksum of one file in the format of coreutils, and answers
+ * `shellQuestion`. Refuses any other command with exit status 1. Never rejects.
  *
  * @param command undefined if the client requests a shell
  */
@@ -155,7 +155,7 @@ function refusal({ options }: SshClient): string {
   return `This service offers no commands, only SFTP. In OpenSSH 9 or newer, scp uses SFTP; in older versions, use scp -s.${others}\r\n`;
 }
 
-/** The checksum of a file; without a path, of empty content, by which rclone detects the command. */
+/** Returns the checksum of a file. Without a path, returns the checksum of empty content, by which rclone detects the command. */
 async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
   const hash = createHash(algorithm);
   if (path === undefined) return `${hash.digest('hex')}  -\n`;
@@ -174,9 +174,9 @@ async function checksumLine(client: SshClient, algorithm: string, path: string |
 }
 
 /**
- * Splits a command into words as a Unix shell does (`'`, `"`, backslashes), without expansion.
+ * Splits a command into words as a Unix shell does. It handles `'`, `"` and backslashes, but expands nothing.
  *
- * @returns undefined for an unclosed quotation, or if a shell would do more than run one command
+ * @returns undefined if a quotation is not closed, or if a shell would do more than run one command
  */
 export function shellWords(command: string): string[] | undefined {
   const words: string[] = [];

@@ -18,15 +18,17 @@ import { ConnectionSession, ConnectionSlots, isAdmitted, type NewConnection, rep
 import { Channels, listenTo } from './channels.ts';
 
 /**
- * A key exchange that the client begins within this many bytes of the previous one is early. An exchange costs as much as sending a
- * megabyte.
+ * A key exchange is early if the client begins it before this many bytes were transferred since the previous exchange. An exchange costs as
+ * much as sending a megabyte.
  */
 const bytesBetweenExchanges = 512 * 1024;
 /** Maximum number of early key exchanges that a client may begin per minute. */
 const maxEarlyExchanges = 20;
 const earlyWindowMs = 60_000;
 
-/** When keys of one connection are exchanged: the server often enough, the client not too often. */
+/**
+ * Controls when keys of one connection are exchanged. The server begins an exchange often enough, and the client must not begin too many.
+ */
 class KeyExchanges {
   readonly #options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>;
   /** Monotonic time of the last exchange, and the number of bytes transferred until then. */
@@ -46,7 +48,7 @@ class KeyExchanges {
   }
 
   /**
-   * Counts an exchange if it is early. For each exchange except the first, before `done`.
+   * Counts an exchange if it is early. Call this for each exchange except the first, before `done`.
    *
    * @returns whether the client begins exchanges too often
    */
@@ -56,7 +58,7 @@ class KeyExchanges {
     return ++this.#early.count > maxEarlyExchanges;
   }
 
-  /** Called every second. @returns whether the running exchange has taken longer than `login_grace_time` */
+  /** Checks the running exchange; called every second. @returns whether it has taken longer than `login_grace_time` */
   isOverdue(nowMs: number, isUnderWay: boolean): boolean {
     if (!isUnderWay) this.#underWaySinceMs = undefined;
     else this.#underWaySinceMs ??= nowMs;
@@ -69,12 +71,15 @@ class KeyExchanges {
   }
 }
 
-/** Above this, the service stops reading: the automatic replies of ssh2 have no limit. */
+/**
+ * Number of unsent bytes above which the service stops reading. Channels stop sending far below this number, but the automatic replies of
+ * ssh2 have no limit.
+ */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**
- * Sends all writes of one turn together, because ssh2 writes each message in pieces. Stops reading from a client that does not read its
- * replies.
+ * Sends all writes of one turn of the event loop together, because ssh2 writes each message in pieces. Also stops reading from a client
+ * that does not read its replies.
  */
 export function shapeWrites(socket: Socket): void {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -98,15 +103,15 @@ export function shapeWrites(socket: Socket): void {
   }) as Socket['write'];
 }
 
-/** How long a closing connection can still send its buffered bytes. */
+/** Time in milliseconds for which a closing connection can still send its buffered bytes. */
 const farewellMs = 1000;
 
-/** Disconnect reason if no authentication method is left (RFC 4253 §11.1). */
+/** Code of the reason with which a client is disconnected if no authentication method is left to try (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
 
 /** One TCP connection of an SSH service, from its acceptance to its end. */
 export class SshConnection implements NewConnection, LoginConnection {
-  /** With the configuration at the time of the acceptance. */
+  /** The service, with its configuration at the time when the connection was accepted. */
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
   readonly slots: ConnectionSlots;
@@ -142,9 +147,9 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.#beganMs;
     this.#keyExchanges = new KeyExchanges(service.options, this.#beganMs);
     this.#login = new Login(this);
-    // Each channel adds a listener.
+    // Each channel adds a listener, so the number of listeners is not limited.
     setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
-    // A `close` event follows each error.
+    // A `close` event follows each error, so errors need no handling here.
     socket.on('error', () => {});
     this.#on(socket, 'close', () => this.#closed());
     this.#on(socket, 'drain', () => this.#drained());
@@ -286,7 +291,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.service.clock.monotonicMs();
   }
 
-  /** A client that reads its replies is active. */
+  /** Called when all bytes were sent, or when sending can continue. A client that reads its replies counts as active. */
   #drained(): void {
     this.#noteActivity();
     for (const listener of this.#drainListeners) listener();
@@ -323,7 +328,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.observe?.login();
     this.slots.loggedIn();
     if (this.#leaving.signal.aborted) this.leave();
-    // A reload may have removed the access after the check of the credentials.
+    // A reload of the configuration may have removed the account's access after its credentials were checked.
     this.cutUnlessInForce();
   }
 

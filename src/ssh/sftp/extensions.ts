@@ -5,7 +5,10 @@ import { packetTypes } from './packets/packets.ts';
 import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
-/** The extensions that the service announces, by name and version; neither `hardlink@openssh.com` nor `users-groups-by-id@openssh.com`. */
+/**
+ * The extensions that the service announces, by name and version. The service offers neither `hardlink@openssh.com` nor
+ * `users-groups-by-id@openssh.com`.
+ */
 export const announcedExtensions = [
   ['posix-rename@openssh.com', '1'],
   ['statvfs@openssh.com', '2'],
@@ -27,17 +30,17 @@ const aboutPaths = new Set([
 ]);
 const known = new Set<string>([...announcedExtensions.map(([name]) => name), 'check-file-name', 'check-file-handle']);
 
-/** Whether the fields of an extension begin with a path. */
+/** Returns whether the fields of an extension begin with a path. The fields of other extensions begin with a handle or are empty. */
 export function isAboutPath(extension: string): boolean {
   return aboutPaths.has(extension);
 }
 
-/** Whether an extension is supported. */
+/** Returns whether an extension is supported. Clients can request others. */
 export function isKnown(extension: string): boolean {
   return known.has(extension);
 }
 
-/** Content bytes in one READ or WRITE; the packet may be slightly larger. */
+/** Maximum number of content bytes in one READ or WRITE. The whole packet may be slightly larger. */
 export const maxTransferBytes = 255 * 1024;
 
 /** Builds the reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
@@ -80,7 +83,8 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
 }
 
 /**
- * Copies the content of one open file to another, but not what is added meanwhile: a copy within one file would never end.
+ * Copies the content of one open file to another. Content that is added during the copy is not copied. Otherwise, a copy between two
+ * handles of the same file would make this file grow, and would never end.
  *
  * @returns whether the source contained as many bytes as requested
  * @throws ServiceError `destination-overlaps` if both handles are the same, `is-folder` for a folder

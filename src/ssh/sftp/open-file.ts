@@ -11,13 +11,13 @@ import { listingLine, toAttributes } from './attributes.ts';
 import { type OpenHandle, ReadHandle } from './open-handles.ts';
 import type { NameItem } from './packets/replies.ts';
 
-/** In a larger group of adjacent reads, the first would wait for the others without a gain. */
+/** Maximum number of bytes in one group of adjacent reads. In a larger group, the first read would wait for the others without a gain. */
 const maxBytesAtOnce = 256 * 1024;
 
 /**
  * Reads into the targets, in order.
  *
- * @returns the number of bytes read, perhaps fewer than the targets hold even before the end of the file
+ * @returns the number of bytes read. This can be less than the targets hold, even before the end of the file
  */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
 
@@ -29,8 +29,8 @@ interface Read {
 }
 
 /**
- * Joins adjacent reads of one file that arrive in one turn. Some clients read a large file in pieces of 32 KiB, and a call of the thread
- * pool takes longer than such a piece.
+ * Joins adjacent reads of one file, if they arrive in one turn of the event loop. Some clients request a large file in pieces of 32 KiB,
+ * and a call of the thread pool takes longer than reading such a piece.
  */
 export class ReadGroup {
   readonly #readInto: ReadInto;
@@ -40,7 +40,7 @@ export class ReadGroup {
     this.#readInto = readInto;
   }
 
-  /** Reads into the target. @returns the number of bytes read, 0 only at the end of the file */
+  /** Reads into the target. @returns the number of bytes read. This can be less than the target holds, but is 0 only at the end of file */
   read(offset: number, target: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#reads.length === 0) process.nextTick(() => this.#begin());
@@ -64,7 +64,7 @@ export class ReadGroup {
       for (const read of reads) {
         const bytes = Math.min(left, read.target.length);
         left -= bytes;
-        // Only a separate read can tell whether this is the end.
+        // A file system may return fewer bytes although the file has more. Only a separate read can tell whether this is the end.
         if (bytes === 0 && read !== reads[0]) void this.#readTogether([read]);
         else read.resolve(bytes);
       }
@@ -74,7 +74,7 @@ export class ReadGroup {
   }
 }
 
-/** How many reads at the start are adjacent and within the limit. */
+/** Returns how many reads at the start of the list are adjacent and together do not exceed the limit. */
 function groupLength(reads: readonly Read[]): number {
   let end = (reads[0] as Read).offset;
   let length = 0;
@@ -149,7 +149,10 @@ export class OpenFile extends ReadHandle implements OpenHandle {
   }
 }
 
-/** Clients must accept packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3), and some accept no larger ones. */
+/**
+ * Maximum size of a reply with names, in bytes. Clients must accept packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3), and some
+ * accept no larger packets.
+ */
 const maxReplyBytes = 32_000;
 
 /** A folder that a client has opened to read its names. */
@@ -196,7 +199,7 @@ export class Listing extends ReadHandle implements OpenHandle {
     return items;
   }
 
-  // If the reply already has names, it is sent before the disk is read again.
+  // Reads the next batch, unless the reply already has names. These names are sent before the disk is read again.
   async #nextBatch(isEnough: boolean): Promise<boolean> {
     if (isEnough || this.#isDone) return false;
     do {

@@ -22,8 +22,9 @@ function concerns({ paths, isDeep }: RequestPaths, path: VirtualPath): boolean {
 }
 
 /**
- * Orders the requests of one session, as if each arrived after the reply to the previous one (draft-ietf-secsh-filexfer-02 §6.1). Requests
- * about an open file take its lock. Requests about paths run one after the other, and also wait for the locks of files at these paths.
+ * Orders the requests of one session. They take effect as if each request arrived after the reply to the previous one
+ * (draft-ietf-secsh-filexfer-02 §6.1). The lock of an open file orders the requests about this file. Requests about paths run one after the
+ * other. A request about a path with an open file waits for the lock of the file and for earlier requests about paths.
  */
 export class RequestOrder {
   readonly #onPaths = new Set<PathRequest>();
@@ -31,14 +32,14 @@ export class RequestOrder {
   #lastLong: Promise<unknown> = Promise.resolve();
 
   /**
-   * Runs a request about paths after earlier ones, and in order with requests about open files at these paths.
+   * Runs a request about paths after earlier requests about paths, and in order with requests about open files at these paths.
    *
-   * @param own lock of the file that the request may open; later requests for its path wait for it
+   * @param own lock of the file that the request may open. Later requests for the path of this file wait for the lock
    * @param open locks of the open files that the request affects
    */
   onPath<T>(request: RequestPaths, own: ReadWriteLock, open: readonly ReadWriteLock[], action: () => Promise<T>): Promise<T> {
     const locks = new Set([own, ...open]);
-    // An earlier request that waits could open or move a file to this path.
+    // An earlier request that still waits could open a file at this path, or move a file to this path.
     for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const lock of before.locks) locks.add(lock);
     const current = { paths: request.paths, isDeep: request.isDeep, locks };
     this.#onPaths.add(current);
@@ -51,7 +52,9 @@ export class RequestOrder {
     return result;
   }
 
-  /** Runs an action that reads a whole file: one after the other, apart from requests about paths. */
+  /**
+   * Runs an action that reads a whole file. Such actions run one after the other, independently of the order of requests about paths.
+   */
   long<T>(action: () => Promise<T>): Promise<T> {
     const result = this.#lastLong.then(action);
     this.#lastLong = result.catch(() => {});
@@ -68,7 +71,7 @@ export interface OpenHandle {
   readonly kind: 'file' | 'folder';
   /** The path at which the file or folder was opened. For an upload, the path of the complete file. */
   readonly path: VirtualPath;
-  /** Orders the requests about this handle. Handles of one upload share it. */
+  /** Orders the requests about this handle. All handles of one upload share the lock. */
   readonly lock: ReadWriteLock;
   /** Reads into the target. @returns the number of bytes read; 0 at the end of the file */
   read(offset: number, target: Buffer): Promise<number> | number;
@@ -143,15 +146,15 @@ export class OpenHandles {
   }
 
   /**
-   * Runs an action with a handle. Shared actions can run at the same time, and start in the order of the requests.
+   * Runs an action with a handle. Several shared actions of one handle can run at the same time. They start in the order of the requests.
    *
-   * @throws ServiceError `precondition-failed` if the handle is not open, or an earlier request closed it
+   * @throws ServiceError `precondition-failed`: immediately if the handle is not open, or later if an earlier request closed it
    */
   shared<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
     return this.#find(handle).opened.lock.shared(() => action(this.#find(handle).opened));
   }
 
-  /** Runs an action to its end before later actions with the same handles. */
+  /** Runs an action that takes several steps. Later actions with the same handles wait until this action has ended. */
   async alone<Handles extends readonly Handle[], T>(
     handles: readonly [...Handles],
     action: (...opened: { [Index in keyof Handles]: OpenHandle }) => T | Promise<T>,

@@ -9,7 +9,7 @@ import type { OpenHandle } from './open-handles.ts';
 
 interface SharedUpload {
   upload: RandomUpload;
-  /** Orders the requests for this upload, by handle or by path. */
+  /** Orders the requests for this upload, whether they use a handle or the path. */
   lock: ReadWriteLock;
   handles: number;
 }
@@ -24,7 +24,7 @@ export interface LostUploads {
   finalName: RandomUploadOptions['finalName'];
 }
 
-/** The uploads of one session. All handles of a file belong to one upload. */
+/** The uploads of one session. If a file is opened several times, all its handles belong to one upload. */
 export class Uploads {
   readonly #lost: LostUploads;
   readonly #shared = new Set<SharedUpload>();

@@ -2,7 +2,7 @@ import { neededRights, type RequestOperations } from '../../files/needed-rights.
 import { pathFromSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 
 /**
- * Resolves the path of a request. Relative paths begin at the root, the client's home folder, which `..` does not leave.
+ * Resolves the path of a request. Relative paths begin at the root, which is the client's home folder. `..` does not leave the root.
  *
  * @throws ServiceError `name-invalid` for a name that is too long
  */
@@ -17,7 +17,7 @@ export function requestedPath(text: string): VirtualPath {
 
 const rename = { source: 'rename', destination: 'rename' } as const;
 
-/** The SFTP requests about files, in the order of `svc explain`. OPEN has an entry for each purpose. */
+/** The SFTP requests about files, in the order in which `svc explain` lists them. OPEN has an entry for each purpose. */
 export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'OPEN-READ': { source: 'readFile' },
   'OPEN-WRITE': {
@@ -34,7 +34,7 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'POSIX-RENAME': { ...rename, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 
-/** Stands for a login in `svc explain`. */
+/** Used in place of the name of a request when `svc explain` is asked about a login. */
 export const loginMethod = 'LOGIN';
 
 const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'inspect' } };

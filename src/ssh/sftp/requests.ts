@@ -25,7 +25,7 @@ export type PathRequest = RequestOf<
 >;
 type ExtendedRequest = RequestOf<'extended'>;
 
-/** Requests that affect nothing below their path. */
+/** Requests that do not affect anything below their path. */
 const shallow: ReadonlySet<PathRequest['kind']> = new Set(['open', 'stat', 'lstat', 'realpath']);
 
 /** Executes the requests of one session. All methods return a promise of the reply, and throw or reject on errors. */
@@ -160,7 +160,7 @@ export class SftpRequests {
     }
   }
 
-  /** Extensions that refer to handles, or to no file. */
+  /** Executes extensions that refer to handles, or to no file at all. */
   async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const { ended } = this.#client;
     switch (name) {
@@ -218,7 +218,7 @@ export class SftpRequests {
     return names.length > 0 ? namesReply(id, names) : statusReply(id, statusCodes.eof, 'End of folder.');
   }
 
-  // The file of a running upload does not exist yet.
+  // The file of a running upload does not exist yet, so the space of its folder is returned.
   async #space(id: number, path: VirtualPath): Promise<Buffer> {
     return spaceReply(id, await this.#files.space(this.#uploads.at(path) ? parentPath(path) : path));
   }
@@ -232,7 +232,7 @@ export class SftpRequests {
     else await files.move(path, to, options);
   }
 
-  /** The entry at a path, also of running uploads and held files. */
+  /** Returns the entry at a path, including the entries of running uploads and of held files. */
   async #entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
     const { files } = this.#client;
@@ -269,7 +269,7 @@ export class SftpRequests {
     if (hasChange(change)) await opened.setAttributes(change);
   }
 
-  /** The mode of a new file or folder, unless it is ignored. */
+  /** Returns the mode of a new file or folder; undefined if the client's mode is ignored. */
   #newMode({ mode }: Attributes): number | undefined {
     return mode === undefined || this.#client.options.ignore_create_permissions ? undefined : mode & 0o777;
   }
@@ -282,7 +282,7 @@ export class SftpRequests {
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
       finalName: this.#finalName,
     });
-    // The commit then fails, too.
+    // If truncating fails, the commit fails as well.
     await upload.truncate(sizeBytes).catch(() => {});
     await upload.commit();
   }
@@ -290,7 +290,7 @@ export class SftpRequests {
 
 async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
   await action.catch((error: unknown) => {
-    // SFTP has no status for a held file.
+    // SFTP has no status for a file that is held for review, so the request counts as successful.
     if (!isServiceError(error, 'held')) throw error;
   });
   return statusReply(id, statusCodes.ok, 'Done.');

@@ -15,8 +15,8 @@ const maxRequests = 64;
 const maxWriteBytes = 8 * 1024 * 1024;
 
 /**
- * Limits for the bytes in unsent replies, with those of running READs. Above the high mark, no request begins until the number is below the
- * low mark.
+ * Limits for the number of bytes in unsent replies, including the replies that running READ requests will make. Once the number exceeds the
+ * high mark, no request begins until the number is below the low mark.
  */
 const highMarkBytes = 4 * 1024 * 1024;
 const lowMarkBytes = 2 * 1024 * 1024;
@@ -39,10 +39,10 @@ class Workload {
   }
 }
 
-/** The random characters that rclone adds before `.partial`. */
+/** Matches the eight random characters that rclone adds before `.partial`. */
 const rclonePart = /\.[0-9a-z]{8}(?=\.partial$)/;
 
-/** Creates a function that returns the final name for a temporary one (`a.csv` for `a.csv.part`). */
+/** Creates a function that returns the final name for a temporary name (`a.csv` for `a.csv.part`), and undefined for other names. */
 function finalNames(patterns: readonly string[]): (name: string) => string | undefined {
   const known = patterns.map((pattern) => {
     const [, end, begin] = /^\*([^*?,[{|]+)$|^([^*?,[{|/]+)\*$/.exec(pattern) ?? [];
@@ -57,7 +57,7 @@ function finalNames(patterns: readonly string[]): (name: string) => string | und
   };
 }
 
-/** Emits `sshRequestUnreadable`, one event for perhaps many requests. */
+/** Reports an unreadable request with event `sshRequestUnreadable`. One event can stand for many requests. */
 function reportBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.record();
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
@@ -79,8 +79,8 @@ function faultReply(client: SshClient, id: number, error: unknown): Buffer {
 type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;
 
 /**
- * Serves the `sftp` subsystem on a channel. Resolves when the channel and its requests have ended, early if `client.ended` is aborted.
- * Never throws.
+ * Serves the `sftp` subsystem on a channel. Resolves when the channel and all its requests have ended. Aborting `client.ended` ends the
+ * channel early. Never throws.
  */
 export function serveSftp(channel: SshChannel, client: SshClient): Promise<void> {
   return new SftpSession(channel, client).run();
@@ -95,12 +95,12 @@ class SftpSession {
   /** Called when the last running request has ended. */
   #onIdle: () => void = () => {};
   /**
-   * Resolves when the newest READ has its reply. READ replies are sent in order: OpenSSH's scp silently truncates a file if a later part
-   * arrives first.
+   * Resolves when the newest READ has its reply. READ replies are sent in order, because OpenSSH's scp silently truncates a file if a later
+   * part arrives first.
    */
   #lastRead: Promise<void> | undefined;
   #hasFailed = false;
-  /** Called when there could be room again. */
+  /** Continues to handle received bytes; called when there could be room again. */
   #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
@@ -119,7 +119,7 @@ class SftpSession {
     };
     const stopListening = this.#client.onDrain(goOn);
     channel.on('drain', goOn);
-    // An error or a failed write ends the session (`#read` rejects).
+    // An error of the channel ends the session, because `#read` rejects with the error. A failed write ends the session, too.
     channel.on('error', goOn);
     channel.on('close', goOn);
     const leave = () => this.#leaveIfIdle();
@@ -151,7 +151,7 @@ class SftpSession {
     return this.#hasFailed || this.#client.ended.aborted || this.#channel.destroyed;
   }
 
-  /** Reads chunks as they arrive; the stream's iterator would copy them into one buffer. */
+  /** Reads the client's bytes in the chunks in which they arrive. The stream's iterator would copy them into one buffer. */
   #read(): Promise<void> {
     return new Promise((resolve, reject) => {
       const goOn = () => {
@@ -170,12 +170,12 @@ class SftpSession {
         this.#splitter.push(chunk);
         this.#goOn();
       });
-      // A client that has stopped sending can still receive replies.
+      // Wait only for the end of the readable side: a client that has stopped sending can still receive replies.
       finished(this.#channel, { writable: false }, (error) => (error ? reject(error) : resolve()));
     });
   }
 
-  /** Checks the room before each request: one chunk may contain a thousand READs. */
+  /** Begins requests while there is room. The room is checked before each request, because one chunk may contain a thousand READs. */
   #takeUp(): void {
     while (!this.#isGone) {
       if (!this.#workload.hasRoom(this.#channel.writableLength + this.#client.heldBytes())) {
@@ -191,7 +191,8 @@ class SftpSession {
     }
   }
 
-  // When the service stops, this interrupts no transfer. As if the client had sent EOF: some clients do not answer CHANNEL_CLOSE.
+  // When the service stops, a channel without open files is ended, because this interrupts no transfer. The session acts as if the client
+  // had sent EOF. It does not send CHANNEL_CLOSE first, because some clients do not answer that message.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }
@@ -202,7 +203,7 @@ class SftpSession {
         this.#send(versionReply(announcedExtensions));
         break;
       case 'malformed':
-        // Without an ID, the client could not assign the reply.
+        // Without an ID, the client could not assign the reply to a request.
         if (request.id === undefined) throw new BrokenFraming(request.reason);
         this.#send(malformedReply(this.#client, request.id, request.reason));
         break;
@@ -293,7 +294,7 @@ class SftpSession {
     }
   }
 
-  // A reply cannot be sent or an event cannot be written.
+  // Ends the channel, because a reply cannot be sent or an event cannot be written.
   #fail(reason: unknown): void {
     const { log, connectionId } = this.#client;
     log.warn('an SFTP channel ended early', { connection: connectionId, reason });
@@ -309,6 +310,6 @@ class SftpSession {
 }
 
 function requestName(request: AnsweredRequest): string {
-  // Clients can request any extension.
+  // Clients can request any extension, so all unknown extensions share one name.
   return request.kind === 'extended' ? (isKnown(request.name) ? request.name : 'unknown extension') : request.kind;
 }

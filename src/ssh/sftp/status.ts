@@ -5,7 +5,7 @@ import { type StatusCode, statusCodes } from './packets/packets.ts';
 
 const { noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
 
-/** The status code of each error (docs/spec/sftp.md#errors). The few codes need a message that explains. */
+/** The status code of each error (docs/spec/sftp.md#errors). SFTP has few codes, so the message has to explain the error. */
 export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   'bad-request': badMessage,
   'nothing-selected': failure,
@@ -49,10 +49,10 @@ export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   held: failure,
 };
 
-/** The status for an error. An unexpected one gets a reference, which is also in the log. */
+/** Returns the status for an error. An unexpected error gets a reference, which is also in the log. */
 export function toStatus(error: unknown, { log, options }: Pick<SshClient, 'log' | 'options'>): { code: StatusCode; message: string } {
   if (error instanceof ServiceError && options.public_error) {
-    // An inspection can provide the message of its refusal.
+    // If an inspection refused the file, the inspection can provide the message.
     const { message } = (error.details.public_refusal ?? {}) as { message?: string };
     if (message !== undefined) return { code: statusByError[error.code], message };
   }

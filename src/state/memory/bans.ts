@@ -20,11 +20,11 @@ import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
-/** Login attempts from a source. Each entry is a user name with a credential. */
+/** The login attempts from a source. Each entry is a credential, together with the user name that was sent with it. */
 class SourceRecord {
   bannedUntilMs = 0;
   bannedSinceMs = 0;
-  /** Failures that caused the ban. */
+  /** Number of failures that caused the ban. */
   failures = 0;
   readonly failed = new ExpiringMap<string>();
   readonly underWay = new ExpiringMap<string>();
@@ -42,12 +42,12 @@ export class MemoryBans implements AddressBans {
   readonly #policy: () => SecurityPolicy;
   readonly #key = newAcceptedKey();
   readonly #sources = new Map<string, SourceRecord>();
-  /** By `foldedName`. */
+  /** By folded name, as `foldedName` returns it. */
   readonly #names = new Map<string, NameRecord>();
-  /** For each user name as sent, the sources of accepted logins. */
+  /** For each user name, exactly as it was sent, the sources from which a login was accepted. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
 
-  /** @param policy called for each attempt, so that a reload takes effect */
+  /** @param policy called for each attempt, so that a reload takes effect immediately */
   constructor(clock: Clock, policy: () => SecurityPolicy) {
     this.#clock = clock;
     this.#policy = policy;
@@ -124,7 +124,7 @@ export class MemoryBans implements AddressBans {
     }
   }
 
-  /** Returns milliseconds; 0 without a ban. */
+  /** Returns the remaining time of a ban in milliseconds; 0 for a source that is not banned. */
   #bannedForMs(source: string): number {
     return Math.max((this.#sources.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
   }

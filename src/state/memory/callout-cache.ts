@@ -5,7 +5,10 @@ import { dropOldest } from '../../lib/expiring-map.ts';
 
 const maxEntries = 10_000;
 
-/** Stores which credentials the callout (the remote endpoint that checks logins) accepted, as HMACs. */
+/**
+ * Stores, for one process, which credentials the callout (the remote endpoint that checks logins) accepted. Only an HMAC of each credential
+ * is kept.
+ */
 export class MemoryAcceptedCredentials implements AcceptedCredentials {
   readonly #key: Buffer;
   readonly #clock: Clock;

@@ -1,7 +1,7 @@
 import type { CertificateStore } from '../../certificates/certificate-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 
-/** Stores the challenges of a single process. Its certificates are on disk. */
+/** Stores the challenges of a single process. The process keeps its certificates on disk. */
 export class MemoryCertificates implements CertificateStore {
   readonly #clock: Clock;
   readonly #texts = new Map<string, { text: string; untilMs: number }>();

@@ -49,7 +49,8 @@ async function* newestInFiles(
     if (fd === undefined) continue;
     try {
       const { size, mtimeMs } = fstatSync(fd);
-      // Concurrent manual deliveries write several files, so an older file may have a higher number.
+      // Several manual deliveries may write files at the same time, so a file with a lower number may contain newer records. Therefore an
+      // old file is only skipped, and does not end the search.
       if (sinceMs !== undefined && mtimeMs < sinceMs) continue;
       const end = number === before?.segment ? Math.min(before.offset, size) : size;
       yield { position: { segment: number, offset: end }, readBytes: 0 };

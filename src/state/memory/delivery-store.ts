@@ -18,21 +18,27 @@ import type { WaitingRetry } from '../../webhooks/retries.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { type HandlerPositions, Pauses } from './handler-positions.ts';
 
-/** Maximum number of outcomes in memory for each handler. The delivery records have all of them. */
+/** Maximum number of outcomes that are kept in memory for each handler. The record of deliveries has all outcomes. */
 const maxRemembered = 20_000;
 
-/** The outcomes of deliveries for which uploads wait. Background delivery skips events that were delivered so. */
+/**
+ * Knows, for one handler, the outcomes of the deliveries for which uploads wait. If an event was delivered while its upload waited,
+ * background delivery skips the event.
+ */
 class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;
   readonly #folder: string;
   readonly #journalEnd: () => LogPosition;
   readonly #pending = new Map<string, { willBeMade: Promise<boolean>; resolve: (isMade: boolean) => void }>();
   readonly #settled = new Map<string, { isMade: boolean; position: LogPosition }>();
-  /** Earlier outcomes are only in the delivery records. */
+  /** Outcomes of events before this position are only in the record of deliveries. */
   #rememberedFrom: LogPosition;
   #recorded: Promise<Set<string>> | undefined;
 
-  /** @param journalEnd returns the end of the journal. Events that are there now belong to an earlier process */
+  /**
+   * @param journalEnd returns the current end of the journal. Events that are in the journal at the time of the construction belong to an
+   *   earlier process
+   */
   constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
     this.#handlerUuid = handlerUuid;
     this.#folder = folder;
@@ -40,7 +46,10 @@ class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** Reports an outcome. @param isMade if false, the upload has stopped waiting, and the delivery is made in the background */
+  /**
+   * Reports the outcome of a delivery. @param isMade whether the delivery was made and recorded. If not, the upload has stopped waiting,
+   * and the handler makes the delivery in the background
+   */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);
@@ -70,7 +79,10 @@ class UploadDeliveries implements AwaitedDeliveries {
     return pending;
   }
 
-  /** Forgets outcomes before a handler's position, which never moves back. */
+  /**
+   * Forgets the outcomes of events before a handler's position. A reload never moves the position back, so these outcomes are no longer
+   * needed.
+   */
   forgetBefore(position: LogPosition): void {
     for (const [uuid, settled] of this.#settled) if (comparePositions(settled.position, position) < 0) this.#settled.delete(uuid);
   }
@@ -88,7 +100,7 @@ class UploadDeliveries implements AwaitedDeliveries {
 
 export interface FileDeliveryOptions {
   journal: EventLog;
-  /** Contains positions, pauses and records. */
+  /** The folder that contains the positions, pauses and records. */
   folder: string;
   maximumFileSizeBytes: number;
   retentionDays: number;
@@ -96,20 +108,20 @@ export interface FileDeliveryOptions {
   log: Log;
 }
 
-/** Stores the delivery state of a single process in files. */
+/** Stores the delivery state of a single process in files of its data folder. */
 export class FileDeliveryStore implements DeliveryStore {
   readonly isShared = false;
   readonly #options: FileDeliveryOptions;
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
   readonly #pauses: Pauses;
-  /** Requests to resume or start a handler. */
+  /** Requests to resume or start a handler. Requests to pause are in `#pauses`. */
   readonly #orders = new Map<string, HandlerOrder>();
-  /** Where the handlers of the first configuration start. */
+  /** The position at which the handlers of the first configuration start. */
   readonly #begin: LogPosition;
   readonly #uploads = new Map<string, UploadDeliveries>();
   readonly #stopped = new Set<string>();
-  /** Undefined until the first `declare`. */
+  /** Handlers that should run; undefined until the first `declare`. */
   #placed: ReadonlySet<string> | undefined;
   #known: ReadonlySet<string> = new Set();
 
@@ -122,7 +134,7 @@ export class FileDeliveryStore implements DeliveryStore {
     this.#deliveries = DeliveryLog.open(options);
   }
 
-  /** Returns the oldest position that a handler needs. Handlers that stopped without being paused do not count. */
+  /** Returns the oldest position that any handler still has to read. Handlers that stopped without being paused are not counted. */
   neededFrom(): LogPosition | undefined {
     const waiting = [...(this.#placed ?? this.#positions.handlers())].filter((uuid) => !this.#stopped.has(uuid) || this.#pauses.get(uuid));
     return waiting.map((uuid) => this.#findPosition(uuid)).sort(comparePositions)[0];

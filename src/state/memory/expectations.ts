@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ExpectationStore } from '../../expectations/watch.ts';
 import { writeFileAtomically } from '../../lib/disk/durable-files.ts';
 
-/** Stores the start of each expectation's watch in a file. A damaged file counts as empty. */
+/** Stores the time at which the watch of each expectation began, in a file of the data folder. A damaged file is treated as empty. */
 export function fileExpectations(dataFolderPath: string): ExpectationStore {
   const path = join(dataFolderPath, 'expectations.json');
   return {

@@ -10,7 +10,7 @@ import { parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { GrantIndex } from './grant-index.ts';
 
-/** The file is rewritten when it has this number of lines more than twice the number of grants. */
+/** The file is rewritten when it has more lines than this number plus twice the number of grants. */
 const spareLines = 1000;
 
 const grantsPerChunk = 1000;
@@ -20,8 +20,9 @@ const chunkBytes = 1024 * 1024;
 export const grantFileName = 'tokens-and-links.ndjson';
 
 /**
- * Stores grants (tokens and shared links) in `tokens-and-links.ndjson`. Each line is a grant, or its ID with changes. A request is answered
- * only after its line is on disk, so a torn line belongs to an unanswered request.
+ * Stores the grants (tokens and shared links) of a data folder in `tokens-and-links.ndjson`. Each line is a complete grant, or the ID of a
+ * grant and its changes. A request is answered only after its line is on disk. A line that a crash has cut short therefore belongs to a
+ * request that got no answer.
  */
 export class GrantFile {
   readonly #path: string;
@@ -33,11 +34,11 @@ export class GrantFile {
   #fd: number;
   #sizeBytes = 0;
   #lines = 0;
-  /** Whether a write or sync has failed. The next flush then rewrites the file. */
+  /** Whether a write or sync has failed. The content of the file is then uncertain, so the next flush rewrites it. */
   #isDoubtful = false;
 
   /**
-   * Reads the file into the index. Unreadable lines are logged and skipped.
+   * Reads the file into the index. Lines that cannot be read are logged and skipped.
    *
    * @throws system errors of opening and reading the file
    */
@@ -52,7 +53,7 @@ export class GrantFile {
   }
 
   /**
-   * Writes grants or changes durably.
+   * Writes grants or changes. They are on disk when the promise resolves.
    *
    * @throws ServiceError `storage-full` or `internal`
    */
@@ -80,7 +81,7 @@ export class GrantFile {
     for (const grant of this.#index.all()) if (isForgettable(grant, nowMs)) this.#index.remove(grant);
   }
 
-  // After a failure, the lines are dropped, because their requests fail.
+  // After a failure, the lines of this flush are dropped, because their requests fail.
   async #flush(): Promise<void> {
     const lines = this.#pending;
     this.#pending = [];
@@ -99,7 +100,7 @@ export class GrantFile {
     this.#lines += lines.length;
   }
 
-  // Lines of the current flush and later ones are appended to the new file afterwards.
+  // Rewrites the file from the index. Lines of the current flush, and lines that arrive meanwhile, are appended to the new file afterwards.
   async #writeAnew(): Promise<void> {
     const path = `${this.#path}.new`;
     const fd = openSync(path, 'w', 0o600);
@@ -141,9 +142,9 @@ export class GrantFile {
 }
 
 /**
- * Reads a file of grants into an index. Unreadable lines are logged and skipped.
+ * Reads a file of grants into an index, and changes nothing on disk. Lines that cannot be read are logged and skipped.
  *
- * @returns size and number of complete lines; `isTorn` if a torn line follows
+ * @returns total size and number of the complete lines; `isTorn` says whether they are followed by a line that a crash has cut short
  * @throws system errors of opening and reading the file
  */
 export function readGrants(path: string, index: GrantIndex, log: Log): { sizeBytes: number; lines: number; isTorn: boolean } {
@@ -172,10 +173,10 @@ function readLine(line: string, number: number, { path, index, log }: { path: st
   try {
     const value = parseJson(line) as Grant | GrantChange;
     if ('hash' in value) index.put(parseGrant(value));
-    // The grant may have been removed.
+    // A change of a grant that was removed has no effect.
     else index.change(value);
   } catch (error) {
-    // The error's message may quote the line, with its hash and names.
+    // The error is not logged, because its message may quote the line, which may contain a hash and names.
     const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
     log.error('a line of the tokens and links cannot be read and is skipped', { path, line: number, reason });
   }

@@ -22,7 +22,7 @@ export class GrantIndex {
     return this.#byId.values();
   }
 
-  /** In the order of their creation. */
+  /** Returns the grants of an account, in the order in which they were created. */
   ofAccount(uuid: string): Grant[] {
     return [...(this.#ofAccounts.get(uuid) ?? [])].flatMap((id) => this.#byId.get(id) ?? []);
   }
@@ -40,7 +40,7 @@ export class GrantIndex {
     return joined;
   }
 
-  /** @returns the changed grant, or undefined if it is unknown */
+  /** Changes a grant. @returns the changed grant, or undefined if the grant is unknown */
   change(change: GrantChange): Grant | undefined {
     const known = this.#byId.get(change.id);
     return known && this.put({ ...known, ...change });

@@ -8,7 +8,10 @@ import { GrantIndex } from './grant-index.ts';
 
 const forgetEveryMs = 3_600_000;
 
-/** Keeps grants (tokens and shared links) in memory and a file: those of a single process, or a node's copy of all. */
+/**
+ * Keeps grants (tokens and shared links) in memory and in a file of the data folder. They are the grants of a single process, or a node's
+ * copy of the grants of all nodes.
+ */
 export class FileGrants implements GrantStore {
   readonly index = new GrantIndex();
   readonly #file: GrantFile;
@@ -16,7 +19,7 @@ export class FileGrants implements GrantStore {
   readonly #log: Log;
   readonly #listeners: ((grants: readonly Grant[]) => void)[] = [];
   readonly #forgetting: Timer;
-  /** Grants being added count towards the limit. */
+  /** Grants that are being added. They already count towards the limit. */
   readonly #adding = new Set<Grant>();
   readonly #visits = new ExpiringMap<true>(maxVisits);
 
@@ -69,7 +72,7 @@ export class FileGrants implements GrantStore {
       return known && !known.end ? (this.index.change({ id, end }) ?? []) : [];
     });
     this.tell(ended);
-    // A concurrent call may still be writing the end of these grants.
+    // The call waits even if `ended` is empty, because a concurrent call may still be writing the end of these grants.
     await this.#file.write(ended.map(({ id }) => ({ id, end })));
     return ended;
   }
@@ -113,7 +116,7 @@ export class FileGrants implements GrantStore {
   }
 
   /**
-   * Stores grants and changes durably, for example those of another node.
+   * Stores grants and changes, for example those of another node. They are on disk when the promise resolves.
    *
    * @throws the errors of `GrantFile.write`
    */
@@ -128,7 +131,7 @@ export class FileGrants implements GrantStore {
     await this.#file.write(items);
   }
 
-  /** Tells the listeners which grants end now or earlier than before. */
+  /** Tells the listeners which grants have ended, or will now end earlier. */
   tell(grants: readonly Grant[]): void {
     if (grants.length > 0) for (const listener of this.#listeners) listener(grants);
   }

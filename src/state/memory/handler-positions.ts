@@ -14,7 +14,7 @@ interface Pause {
   by: string;
 }
 
-/** The paused handlers, in a file, so that a pause survives a restart. */
+/** The paused handlers. They are saved in a file beside the positions, so that a pause survives a restart. */
 export class Pauses {
   readonly #path: string;
   readonly #log: Log;
@@ -31,7 +31,7 @@ export class Pauses {
     return this.#paused.get(handler);
   }
 
-  /** Pauses a handler, durably when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Pauses a handler immediately. The pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async add(handler: string, pause: Pause): Promise<void> {
     this.#paused.set(handler, pause);
     await this.#save().catch((error) => {
@@ -40,7 +40,7 @@ export class Pauses {
     });
   }
 
-  /** Ends a pause, durably when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Ends a pause immediately. The change is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async remove(handler: string): Promise<void> {
     const pause = this.#paused.get(handler);
     if (!pause) return;
@@ -51,7 +51,7 @@ export class Pauses {
     });
   }
 
-  /** Forgets handlers that left the configuration. Never throws. */
+  /** Removes handlers that left the configuration. Never throws. */
   async keepOnly(handlers: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#paused.keys()].filter((uuid) => !handlers.has(uuid));
     if (gone.length === 0) return;
@@ -76,7 +76,7 @@ export class Pauses {
   }
 }
 
-/** Reads the pauses from disk. */
+/** Reads the pauses from disk, at startup or while a service is running. */
 export function readPauses(folder: string, onDamage: (reason: string) => void): Map<string, Pause> {
   const { handlers } = readStateFile(pausesPath(folder), onDamage);
   return new Map(Object.entries(isObject(handlers) ? handlers : {}) as [string, Pause][]);
@@ -87,8 +87,9 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * Keeps the position of each handler, and saves them at intervals. The file also has the end of the delivery records, in which later
- * deliveries are found.
+ * Keeps the position of each handler in the journal, and saves the positions in a file at intervals. Deliveries after the last save are
+ * found in the record of deliveries, to which each delivery is written. Therefore the file also contains the position at which that record
+ * ended when the file was saved.
  */
 export class HandlerPositions {
   readonly #path: string;
@@ -103,7 +104,7 @@ export class HandlerPositions {
     this.#log = log;
   }
 
-  /** Reads the saved positions. */
+  /** Reads the positions that the previous process saved. */
   static async open(folder: string, log: Log): Promise<HandlerPositions> {
     makeFolders(folder, { mode: 0o700 });
     const positions = new HandlerPositions(folder, log);
@@ -137,7 +138,7 @@ export class HandlerPositions {
     return uuids.flatMap((uuid) => this.#positions.get(uuid) ?? []).sort(comparePositions)[0];
   }
 
-  /** Forgets handlers that left the configuration. */
+  /** Removes handlers that left the configuration. */
   keepOnly(uuids: ReadonlySet<string>): void {
     for (const uuid of [...this.#positions.keys()]) if (!uuids.has(uuid)) this.#forget(uuid);
   }
@@ -147,7 +148,7 @@ export class HandlerPositions {
     this.#waiting.delete(uuid);
   }
 
-  /** Writes the file if it changed. Never throws: after a loss, events are only delivered again. */
+  /** Writes the file if its content changed. Never throws, because lost progress only means that events are delivered again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
     const waiting = this.#waiting.size > 0 ? { waiting: Object.fromEntries(this.#waiting) } : {};
@@ -167,7 +168,7 @@ export class HandlerPositions {
   }
 }
 
-/** Reads the positions from disk. */
+/** Reads the positions from disk, at startup or while a service is running. */
 export async function readPositions(folder: string, onBadLine: (reason: string) => void): Promise<Map<string, LogPosition>> {
   const { deliveries, handlers } = readStateFile(positionsPath(folder), onBadLine);
   const positions = new Map<string, LogPosition>();
@@ -187,7 +188,7 @@ function positionsPath(folder: string): string {
   return join(folder, 'positions.json');
 }
 
-/** Reads a state file. A missing or damaged file has no members. */
+/** Reads the members of a state file. Returns no members if the file does not exist or is damaged. */
 export function readStateFile(path: string, onDamage: (reason: string) => void): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));

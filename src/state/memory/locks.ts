@@ -4,13 +4,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** The locks of one process. They end with it, as RFC 4918 §6.6 allows. */
+/** The locks of one process. They are lost when the process ends, which RFC 4918 §6.6 allows. */
 export class MemoryLocks implements LockStore {
   readonly #clock: Clock;
   readonly #areTaken: () => boolean;
   readonly #locks = new Map<string, FileLock>();
 
-  /** @param areTaken whether the current configuration allows locks */
+  /** @param areTaken whether a service of the current configuration allows locks */
   constructor(clock: Clock, areTaken: () => boolean) {
     this.#clock = clock;
     this.#areTaken = areTaken;

@@ -31,7 +31,7 @@ export class MemorySessions implements SessionStore {
   readonly #sweeper: { cancel(): void };
 
   /**
-   * @param lifetimes called at each use, so that a reload takes effect
+   * @param lifetimes called at each use, so that a reload takes effect immediately
    * @param onTimeout called for each session that timed out (event `sessionTimedOut`)
    */
   constructor(clock: Clock, lifetimes: () => SessionLifetimes, onTimeout: (session: Session) => void) {
@@ -165,7 +165,7 @@ export class MemorySessions implements SessionStore {
   }
 }
 
-/** Sessions with a running transfer come last. */
+/** Finds the session that has been unused for the longest time. Sessions with a running transfer come last. */
 function longestUnused(sessions: ReadonlySet<StoredSession>): StoredSession {
   const rank = ({ holds, lastUsedMs }: StoredSession) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
   return [...sessions].reduce((first, second) => (rank(second) < rank(first) ? second : first));

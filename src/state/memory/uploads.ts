@@ -25,7 +25,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** Size of the first line of a record's file. It has the members that change often, and is overwritten in place. */
+/** Size in bytes of the first line of a record's file. This line has the members that change often, and is overwritten in place. */
 const headBytes = 128;
 
 type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
@@ -39,18 +39,18 @@ interface FileUploadStoreOptions {
   log: Log;
 }
 
-/** Stores unfinished uploads in memory, and each one in its own file. */
+/** Stores unfinished uploads. Each record has its own file in the data folder, and is also in memory. */
 export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
   readonly #records = new Map<string, UploadRecord>();
-  /** Upload IDs by the real path of the finished file. */
+  /** The IDs of the uploads, by the real path that the finished file will get. */
   readonly #names = new Map<string, Set<string>>();
   readonly #counts = new NamedCounts();
   readonly #holds = new UploadHolds();
   readonly #passing = new PassingUploads();
 
-  /** Reads the records of a previous process. Unreadable ones are logged and skipped. */
+  /** Reads the records that a previous process left. Unreadable records are logged and skipped. */
   constructor(options: FileUploadStoreOptions) {
     this.#options = options;
     this.#folder = join(options.dataFolderPath, options.folder ?? 'uploads');
@@ -69,7 +69,7 @@ export class FileUploadStore implements UploadStore {
     const { limits, clock } = this.#options;
     this.#requireRoom(uploadParty(order));
     const record = newUploadRecord(order, lengthBytes, clock.nowMs(), limits());
-    // The record already counts towards the limit, so that concurrent uploads cannot exceed it.
+    // The record counts towards the limit even before it is written, so that concurrent uploads cannot exceed the limit.
     this.#keep(record);
     try {
       await this.#write(record);
@@ -84,7 +84,7 @@ export class FileUploadStore implements UploadStore {
     return this.#records.get(id);
   }
 
-  // `isTakeover` is always false, because a hold ends with the process.
+  // `isTakeover` is always false, because a hold and its open files end with the process.
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
     const turn = await this.#holds.take(id, onWanted);
     const records = this.#records;
@@ -188,7 +188,7 @@ export class FileUploadStore implements UploadStore {
     this.#count(record, -1);
   }
 
-  // Finished uploads do not count.
+  // Finished uploads do not count towards the limit.
   #count(record: UploadRecord, by: 1 | -1): void {
     if (!record.outcome) this.#counts.add(uploadParty(record), by);
   }
@@ -202,7 +202,7 @@ export class FileUploadStore implements UploadStore {
     await writeFileAtomically(this.#recordPath(record.id), `${formatHead(record)}${JSON.stringify(rest)}\n`, { mode: 0o600 });
   }
 
-  // A small overwrite changes no metadata, so it reaches the disk completely or not at all.
+  // An overwrite of existing bytes changes no file system metadata, so this small write reaches the disk completely or not at all.
   async #writeHead(record: UploadRecord): Promise<void> {
     const fd = openSync(this.#recordPath(record.id), 'r+');
     try {

@@ -134,23 +134,24 @@ for index, key in ipairs(KEYS) do
 end
 return times`);
 
-/** Bans that this process can restore when Redis loses its data. */
+/** Maximum number of bans that this process remembers, to restore them when Redis loses its data. */
 const maxRemembered = 10_000;
 
 /**
- * Stores failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is unreachable, nobody can log in.
+ * Stores the failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is unreachable, nobody can log
+ * in.
  */
 export class RedisBans implements AddressBans {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
   readonly #key: string | Buffer;
-  /** Bans that this process imposed or saw, because Redis may lose them. */
+  /** Bans that this process imposed or saw. If Redis is emptied, or is killed within a second after a ban, it loses the ban. */
   readonly #known = new Map<string, { untilMs: number; value: string }>();
 
   /**
-   * @param policy called for each attempt, so that a reload takes effect
-   * @param secret HMAC key for credentials. If empty, a wrong credential counts once on each node
+   * @param policy called for each attempt, so that a reload takes effect immediately
+   * @param secret HMAC key for credentials. If it is empty, each node creates its own key, and a wrong credential counts once on each node
    */
   constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {
     this.#link = link;
@@ -232,11 +233,11 @@ export class RedisBans implements AddressBans {
     for (let index = 0; index < keys.length; index += 1000) await this.#link.call(['DEL', ...keys.slice(index, index + 1000)]);
   }
 
-  /** Yields pages of keys of a kind. */
+  /** Yields the keys of a kind in pages, with the part of each key after the kind. */
   async *#scan(kind: string): AsyncGenerator<[keys: string[], rests: string[]]> {
     const begin = this.#link.key(kind, '');
     const pattern = `${begin.replace(/[\\*?[\]]/g, '\\$&')}*`;
-    // A scan may repeat a key (redis.io, SCAN).
+    // A scan may return a key more than once, but returns every key that exists during the whole scan (redis.io, SCAN).
     const met = new Set<string>();
     let cursor = '0';
     do {
@@ -283,14 +284,14 @@ export class RedisBans implements AddressBans {
   }
 }
 
-/** The last two are -1 if they are unknown. */
+/** Remaining ms of a ban, ms since the ban began, and number of failures. The last two are -1 if they are unknown. */
 type Times = readonly [leftMs: number, ageMs: number, failures: number];
 
 function listedBan(by: Ban['by'], of: string, [leftMs, ageMs, failures]: Times = [0, -1, -1]): ListedBan {
   return { by, of, leftMs, ageMs: ageMs < 0 ? undefined : ageMs, failures: failures < 0 ? undefined : failures };
 }
 
-/** A name can have any length and characters. */
+/** Hashes a name for use in a Redis key, because a name can have any length and any characters. */
 function hashed(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

@@ -6,7 +6,7 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 
 const textOption = z.string().nullish();
 
-/** A newer version of svc may write further members. */
+/** Unknown members of the account are allowed, because a newer version of svc may have written them. */
 const acceptedResult = z.object({
   outcome: z.literal('authenticated'),
   account: z.looseObject({
@@ -26,8 +26,9 @@ const acceptedResult = z.object({
 });
 
 /**
- * Stores which credentials the callout (the remote endpoint that checks logins) accepted. Keys are HMACs under `server.state.secret`, so
- * somebody who can read Redis cannot test passwords. While Redis is unreachable, each validation asks the endpoint.
+ * Stores, for all nodes, which credentials the callout (the remote endpoint that checks logins) accepted. Each key is an HMAC under
+ * `server.state.secret`. This secret is not in Redis, so somebody who can read Redis cannot test passwords against the keys. While Redis is
+ * unreachable, each validation asks the endpoint.
  */
 export class RedisAcceptedCredentials implements AcceptedCredentials {
   readonly #link: RedisLink;

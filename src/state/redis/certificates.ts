@@ -4,14 +4,15 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
-/** Time in milliseconds after which another node takes over the orders of a dead one. */
+/** If the node that orders certificates dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 20_000;
 
 const [ivBytes, tagBytes] = [12, 16];
 
 /**
- * Stores certificates, private keys and challenges of all nodes. Each value is encrypted with AES-256-GCM and bound to its name. The key is
- * derived from `server.state.secret`, so access to Redis alone neither reveals private keys nor allows forgery.
+ * Stores the certificates, private keys and challenges of all nodes. Each value is encrypted with AES-256-GCM and bound to its name. The
+ * key is derived from `server.state.secret`, which is not in Redis. So somebody who can read Redis learns no private key, and somebody who
+ * can write to Redis cannot forge a value.
  */
 export class RedisCertificates implements CertificateStore {
   readonly #link: RedisLink;
@@ -75,7 +76,8 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
 /**
- * Takes or extends the lease of a task. For a moment, two nodes may do it at the same time.
+ * Takes or extends the lease of a task that one node does for all nodes. For a moment, two nodes may do the task at the same time. The task
+ * must tolerate this.
  *
  * @param node unique to this process
  * @returns whether this node has the lease for the next `leaseMs`

@@ -9,24 +9,27 @@ import { idBefore } from './journal/reader.ts';
 import { journalStream } from './journal/redis-event-log.ts';
 import { readGroups } from './journal/stream.ts';
 
-/** Duration of a lease in milliseconds, after which another node takes over from a failed one. */
+/**
+ * Duration of a lease in milliseconds. A handler belongs to the node that has its lease. If the node fails, another one takes over after
+ * this time.
+ */
 export const leaseMs = 10_000;
 
 /**
- * A lease that Redis confirmed less than this time ago (in milliseconds) still belongs to its owner, even after a loss of data: nodes then
- * wait 2 s before they take leases.
+ * If Redis confirmed a lease less than this time ago, in milliseconds, the lease still belongs to its owner. This is true even if Redis has
+ * lost its data since then, because nodes wait 2 s after a loss before they take leases.
  */
 const confirmedForMs = 1500;
 
-/** Interval, in milliseconds, between attempts to renew a lease while Redis is unreachable. */
+/** Interval in milliseconds at which a node tries again to renew its lease while Redis is unreachable. */
 const askAgainMs = 100;
 
 const dayMs = 86_400_000;
 
-/** Maximum number of records in memory while Redis is unreachable. */
+/** Maximum number of records that are kept in memory while Redis is unreachable. */
 const maxWaiting = 10_000;
 
-/** Calculates the maximum number of handlers for each node. */
+/** Calculates how many handlers each running node should have at most. */
 const shareText = `${redisNow}
 local function share(nodes, handlers)
   return math.ceil(handlers / math.max(redis.call('ZCOUNT', nodes, now, '+inf'), 1))
@@ -71,7 +74,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return share(KEYS[2], ARGV[3])`);
 
-/** KEYS: lease. ARGV: token, ms. Restores a lost lease before other nodes may request it. */
+/** KEYS: lease. ARGV: token, ms. Restores a lease that Redis lost. It runs before other nodes may request the lease. */
 const repeatScript = redisScript(`
 if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -94,16 +97,16 @@ return 1`);
 export interface Lease {
   readonly handler: string;
   readonly token: string;
-  /** Monotonic time in milliseconds until which no other node can have the lease, unless Redis lost its data. */
+  /** Monotonic time in milliseconds until which Redis cannot have given the lease to another node, unless Redis lost its data. */
   validUntilMs: number;
   isLost: boolean;
 }
 
-/** Owner, position and records of each handler, which all nodes share. */
+/** Manages the owner, position and records of each handler, which all nodes share. */
 export class DeliveryLeases {
   readonly #link: RedisLink;
   readonly #node: string;
-  /** Prefix of the node names of this server. */
+  /** Common prefix of the node names of this server's processes. */
   readonly #server: string;
   readonly #retentionDays: number;
   readonly #clock: Clock;
@@ -112,10 +115,10 @@ export class DeliveryLeases {
   #waiting: (() => Promise<unknown>)[] = [];
   #flushing: Promise<void> | undefined;
   #hasLeft = false;
-  /** Written again when Redis has lost them. */
+  /** The leases of this node. They are written again when Redis has lost them. */
   readonly #leases = new Set<Lease>();
 
-  /** @param node unique to this process: server, dot and random hexadecimal digits */
+  /** @param node unique to this process: its server, a dot and random hexadecimal digits */
   constructor(link: RedisLink, node: string, options: { retentionDays: number; clock: Clock; log: Log }) {
     this.#link = link;
     this.#node = node;
@@ -130,9 +133,9 @@ export class DeliveryLeases {
   /**
    * Takes the lease of a handler.
    *
-   * @param owned handlers of this node
-   * @param handlers handlers of all nodes; 0 if this node may exceed its share
-   * @returns the lease; `held` while another node has it, `beyond-share` for a node with fewer handlers
+   * @param owned number of handlers that this node already runs
+   * @param handlers number of handlers that all nodes share; 0 if this node may exceed its share
+   * @returns the lease; `held` while another node has it, `beyond-share` when a node with fewer handlers should take it
    * @throws ServiceError `unavailable`
    */
   async acquire(handler: string, owned: number, handlers: number): Promise<Lease | 'held' | 'beyond-share'> {
@@ -149,7 +152,7 @@ export class DeliveryLeases {
   /**
    * Renews a lease.
    *
-   * @returns the maximum number of handlers for this node; undefined for a lost lease
+   * @returns the number of handlers that this node should have at most; undefined for a lost lease
    * @throws ServiceError `unavailable`
    */
   async renew(lease: Lease, handlers: number): Promise<number | undefined> {
@@ -165,9 +168,9 @@ export class DeliveryLeases {
   }
 
   /**
-   * Whether this node still has the lease. Must be called before each request. Waits while Redis is unreachable.
+   * Checks that this node still has the lease. Must be called before each request of the handler. Waits while Redis is unreachable.
    *
-   * @param isOver ends the wait
+   * @param isOver aborted to end the wait
    */
   async confirm(lease: Lease, isOver: AbortSignal | undefined): Promise<boolean> {
     for (;;) {
@@ -193,7 +196,7 @@ export class DeliveryLeases {
     this.#leases.delete(lease);
   }
 
-  /** Finds the servers of handlers that have an owner. */
+  /** Finds the server that owns each of the given handlers. Handlers without an owner are left out. */
   async owned(handlers: readonly string[]): Promise<Map<string, string>> {
     if (handlers.length === 0) return new Map();
     const found = (await this.#link.call(['MGET', ...handlers.map((handler) => this.#leaseKey(handler))])) as (string | null)[];
@@ -205,7 +208,7 @@ export class DeliveryLeases {
     );
   }
 
-  /** Each position is in a consumer group. */
+  /** Reads the positions of all handlers. Each position is stored in a consumer group. */
   positions(): Promise<Map<string, LogPosition>> {
     return readGroups(this.#link, this.#stream);
   }
@@ -216,9 +219,9 @@ export class DeliveryLeases {
   }
 
   /**
-   * Records a delivery, and moves the position. Never throws: while Redis is unreachable, the record waits.
+   * Records a delivery, and moves the position of the handler. Never throws: while Redis is unreachable, the record waits.
    *
-   * @param lease undefined for a delivery for which an upload waits, which needs no lease
+   * @param lease undefined if an upload waits for the delivery, because such a delivery needs no lease
    */
   record(record: DeliveryRecord, lease: Lease | undefined, position: LogPosition | undefined): void {
     this.#later(() => this.#write(record.handler, lease, position, JSON.stringify(record)));
@@ -230,18 +233,18 @@ export class DeliveryLeases {
     this.#later(() => this.#link.call(['SET', this.#takenKey(handler, eventUuid), isMade ? '1' : '0', 'PX', String(keptMs)]));
   }
 
-  /** Reads the outcome of `settle`. @returns undefined while it is unknown @throws ServiceError `unavailable` */
+  /** Reads the outcome that `settle` recorded. @returns undefined while it is unknown @throws ServiceError `unavailable` */
   async settled(handler: string, eventUuid: string): Promise<boolean | undefined> {
     const value = (await this.#link.call(['GET', this.#takenKey(handler, eventUuid)])) as string | null;
     return value === null ? undefined : value === '1';
   }
 
-  /** Shows other nodes that this process is alive. */
+  /** Renews the heartbeat of this process. It shows the other nodes that this process is alive. */
   async beat(caller: RedisCaller = this.#link): Promise<void> {
     await caller.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
   }
 
-  /** Stops taking handlers. The node still counts as alive. */
+  /** Stops taking handlers. The node still counts as alive for its remaining work. */
   async leave(): Promise<void> {
     this.#hasLeft = true;
     await this.#link.call(['ZREM', this.#nodesKey(), this.#server]);
@@ -251,7 +254,7 @@ export class DeliveryLeases {
     return (await this.#link.call(['EXISTS', this.#link.key('node', node)])) === 1;
   }
 
-  /** Writes waiting records. Resolves when none is left, or Redis is unreachable. */
+  /** Writes the waiting records in order. Resolves when none is left, or when Redis is unreachable. */
   async flush(): Promise<void> {
     if (this.#waiting.length > 0 && this.#link.isReady) this.#flushing ??= this.#flushNow();
     await this.#flushing;

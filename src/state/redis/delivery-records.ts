@@ -58,7 +58,7 @@ async function* newestInStream(
 ): AsyncGenerator<SearchStep> {
   const stream = recordStream(link, kind);
   let end = before ? idBefore(before) : '+';
-  // The time in an entry's ID is never before that of its record.
+  // An entry is added after its record is created, so the time in its ID is never before the time of the record.
   const oldest = String(Math.max(Math.floor(sinceMs ?? 0), 0));
   if (before) yield { position: before, readBytes: 0 };
   for (;;) {
@@ -78,7 +78,7 @@ async function* newestInStream(
   }
 }
 
-/** Creates a log for manual deliveries. @param oldestMs Unix time in milliseconds; older records are removed */
+/** Creates a log for records of manual deliveries. @param oldestMs Unix time in milliseconds; older records are removed */
 export function redisReplayLog(link: RedisLink, oldestMs: number): { append(record: DeliveryRecord): void; close(): Promise<void> } {
   const running = new Set<Promise<unknown>>();
   return {
@@ -88,7 +88,7 @@ export function redisReplayLog(link: RedisLink, oldestMs: number): { append(reco
         ...['*', 'record', JSON.stringify(record)],
       ]);
       running.add(added);
-      // A failed promise stays, so that `close` throws its error.
+      // A failed promise stays in `running`, so that `close` throws its error.
       added.then(
         () => running.delete(added),
         () => {},

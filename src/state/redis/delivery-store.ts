@@ -21,16 +21,16 @@ import type { RedisEventLog } from './journal/redis-event-log.ts';
 
 const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
 
-/** The state of a handler, which its owner reports to other nodes. */
+/** The state of an event handler (a webhook). The handler's owner, which is the node that runs it, reports the state to other nodes. */
 const toldState = z.object({
   deliveriesPerMinute: z.number(),
-  /** Undefined while the handler runs. */
+  /** The reason why the handler stopped; undefined while it runs. */
   stopped: z.string().optional(),
   atMs: z.number(),
 });
 type ToldState = z.infer<typeof toldState>;
 
-/** Older reports are ignored. */
+/** Reported states that are older than this are ignored. */
 const toldForMs = 30_000;
 
 /**
@@ -43,13 +43,13 @@ local isRead, order = pcall(cjson.decode, held or '')
 if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
 
-/** Exchanges orders (requests to pause or resume handlers) and states between nodes. */
+/** Lets the nodes exchange requests to pause or resume handlers, and the states of running handlers. */
 export class HandlerOrders {
   readonly #link: RedisLink;
   readonly #clock: Clock;
-  /** Last known orders, which are written again if Redis has lost them. */
+  /** The last known request to pause or resume each handler. It is written again if Redis has lost it. */
   #known = new Map<string, HandlerOrder>();
-  /** The JSON of waiting retries in Redis, by handler. */
+  /** For each handler, the JSON that Redis has for the handler's waiting retries. */
   readonly #toldWaiting = new Map<string, string>();
 
   constructor(link: RedisLink, clock: Clock) {
@@ -58,17 +58,17 @@ export class HandlerOrders {
     link.onRecover((caller) => this.#repeat(caller));
   }
 
-  /** Returns an order, as of the last `refresh`. */
+  /** Returns the request to pause or resume a handler, as the last `refresh` read it. */
   known(handler: string): HandlerOrder | undefined {
     return this.#known.get(handler);
   }
 
-  /** Reads all orders again. @throws ServiceError `unavailable` */
+  /** Reads the requests of all handlers again. @throws ServiceError `unavailable` */
   async refresh(): Promise<void> {
     this.#known = await this.#all(this.#ordersKey(), handlerOrder);
   }
 
-  /** Stores an order. @throws ServiceError `unavailable` */
+  /** Stores a request to pause or resume a handler. @throws ServiceError `unavailable` */
   async give(handler: string, state: HandlerOrder['state'], reason: string): Promise<void> {
     await this.refresh();
     const atMs = Math.max(this.#clock.nowMs(), (this.#known.get(handler)?.atMs ?? 0) + 1);
@@ -77,13 +77,13 @@ export class HandlerOrders {
     this.#known.set(handler, order);
   }
 
-  /** Reports the state of an own handler. @throws ServiceError `unavailable` */
+  /** Reports the state of a handler that this node owns. @throws ServiceError `unavailable` */
   async tell(handler: string, state: Omit<ToldState, 'atMs'>): Promise<void> {
     const told: ToldState = { ...state, atMs: this.#clock.nowMs() };
     await this.#link.call(['HSET', this.#toldKey(), handler, JSON.stringify(told)]);
   }
 
-  /** Stores the waiting retries for the next owner. @throws ServiceError `unavailable` */
+  /** Stores the deliveries that wait for a retry, so that the next owner of the handler knows them. @throws ServiceError `unavailable` */
   async tellWaiting(handler: string, waiting: readonly WaitingRetry[]): Promise<void> {
     const text = waiting.length === 0 ? '' : JSON.stringify(waiting);
     if (text === (this.#toldWaiting.get(handler) ?? '')) return;
@@ -91,7 +91,7 @@ export class HandlerOrders {
     this.#toldWaiting.set(handler, text);
   }
 
-  /** Reads the retries that the last owner reported. @throws ServiceError `unavailable` */
+  /** Reads which deliveries of a handler waited for a retry when its owner last reported. @throws ServiceError `unavailable` */
   async waiting(handler: string): Promise<WaitingRetry[]> {
     const key = this.#waitingKey();
     const text = (await this.#link.call(['HGET', key, handler])) as string | null;
@@ -99,14 +99,14 @@ export class HandlerOrders {
     return text === null ? [] : (this.#link.values.read(`${key} ${handler}`, text, readWaiting) ?? []);
   }
 
-  /** Returns recent states, by handler. @throws ServiceError `unavailable` */
+  /** Returns the recently reported states, by handler. @throws ServiceError `unavailable` */
   async told(): Promise<Map<string, ToldState>> {
     const nowMs = this.#clock.nowMs();
     const all = await this.#all(this.#toldKey(), toldState);
     return new Map([...all].filter(([, { atMs }]) => nowMs - atMs < toldForMs));
   }
 
-  /** Unreadable values are left out. */
+  /** Reads the values of a hash, by handler. Unreadable values are left out. */
   async #all<T>(key: string, shape: z.ZodType<T>): Promise<Map<string, T>> {
     const fields = (await this.#link.call(['HGETALL', key])) as unknown[];
     const all = new Map<string, T>();
@@ -136,16 +136,17 @@ export class HandlerOrders {
   }
 }
 
-/** Interval between checks of another node's delivery, in milliseconds. */
+/** Interval in milliseconds at which the outcome of another node's delivery is checked. */
 const checkEveryMs = 250;
 
-/** Time in milliseconds for a delivery beyond its timeouts and pauses. */
+/** Time in milliseconds that a delivery may take beyond the sum of its timeouts and pauses. */
 const graceMs = 60_000;
 
 /**
- * Any node can receive an upload and make its delivery. Here, the handler's owner learns the outcome.
+ * Any node can receive an upload that waits for a delivery. That node makes the delivery itself. Through the returned object, the owner of
+ * the handler learns the outcome.
  *
- * @param isOver ends the wait
+ * @param isOver aborted to end the wait
  */
 function awaitedDeliveries(
   { leases, clock }: RedisDeliveryParts,
@@ -154,7 +155,7 @@ function awaitedDeliveries(
 ): AwaitedDeliveries {
   const { url, timeout, retry_count } = options;
   const longestMs = url.length * (timeout * (retry_count + 1) + longestWaitsS(options)) * 1000 + graceMs;
-  /** @returns undefined while the receiving node may still make the delivery */
+  /** @returns whether the delivery was made; undefined while the node that receives the upload may still make it */
   const findOutcome = async ({ event, node }: LoggedEvent) => {
     try {
       const settled = await leases.settled(uuid, event.uuid);
@@ -170,7 +171,7 @@ function awaitedDeliveries(
       try {
         await clock.sleep(checkEveryMs, isOver);
       } catch {
-        // The next owner checks the outcome itself.
+        // This node no longer owns the handler; the next owner checks the outcome itself.
         return new Promise(() => {});
       }
       const known = await findOutcome(logged);
@@ -185,10 +186,13 @@ function awaitedDeliveries(
   };
 }
 
-/** Time in milliseconds between the stop of running deliveries and the expiry of the lease. */
+/** Running deliveries are stopped this many milliseconds before the lease expires. As soon as it has expired, another node can take it. */
 const marginMs = 1500;
 
-/** A node with its full share takes only a handler that had no owner for `freeMs`, and keeps it for at least `keepBeyondShareMs`. */
+/**
+ * A node that already has its share of the handlers takes another handler only if that handler had no owner for `freeMs`. The node then
+ * keeps the handler for at least `keepBeyondShareMs`.
+ */
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;
 
@@ -201,15 +205,15 @@ export interface RedisDeliveryParts {
   clock: Clock;
 }
 
-/** The delivery state of all nodes. Each handler belongs to one node at a time. */
+/** The delivery state that nodes share. Leases ensure that each handler belongs to one node at a time. */
 export class RedisDeliveryStore implements DeliveryStore {
   readonly isShared = true;
   readonly #parts: RedisDeliveryParts;
-  /** Where declared handlers without a position start. */
+  /** Where each declared handler starts if it has no position yet. */
   #begins = new Map<string, () => LogPosition>();
-  /** Handlers that had a position. If it is gone, Redis was emptied. */
+  /** Handlers that had a position. If one of them has none now, Redis was emptied. */
   readonly #seen = new Set<string>();
-  /** When this node began to leave a handler to a node with fewer handlers, monotonic. */
+  /** For each handler that this node leaves to a node with fewer handlers: the monotonic time at which this began. */
   readonly #freeSinceMs = new Map<string, number>();
   #isFirst = true;
 
@@ -220,7 +224,8 @@ export class RedisDeliveryStore implements DeliveryStore {
   async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
-    // While Redis has been unreachable since the start, `journal.begin` may later be after `end`.
+    // `journal.begin` is the end of the stream when this process first read the stream. If Redis was unreachable until now, this reading is
+    // still to come, and `journal.begin` may then be after `end`.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;
@@ -317,7 +322,7 @@ class LeasedHandler implements Ownership {
   readonly #lost = new AbortController();
   #deadline: Timer | undefined;
 
-  /** @param keepUntilMs monotonic time before which the handler is not handed over */
+  /** @param keepUntilMs monotonic time before which the handler is not handed over to another node */
   constructor(
     store: RedisDeliveryParts,
     handler: WebhookHandler,
@@ -377,7 +382,7 @@ class LeasedHandler implements Ownership {
     const leftMs = () => this.#lease.validUntilMs - marginMs - clock.monotonicMs();
     this.#deadline?.cancel();
     this.#deadline = clock.after(Math.max(leftMs(), 0), () => {
-      // The lease may have been renewed meanwhile.
+      // The lease may have been renewed meanwhile, by a request or after a reconnect to Redis.
       if (leftMs() > 0) this.#arm();
       else this.#lose();
     });

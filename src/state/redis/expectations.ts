@@ -3,10 +3,10 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 import { holdLease } from './certificates.ts';
 
-/** Time in milliseconds after which another node takes over the reports of a dead one. */
+/** If the node that reports the states of expectations dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 10_000;
 
-// Removes expectations that are not in ARGV, and records the time for new ones.
+// Removes the expectations that ARGV does not name, and records the current time for new ones.
 const sinceScript = redisScript(`
 local wanted = {}
 for index = 2, #ARGV do
@@ -21,7 +21,7 @@ return redis.call('HGETALL', KEYS[1])`);
 const inForceScript = redisScript(`return redis.call('HGETALL', KEYS[1])`);
 
 /**
- * Stores the start of each expectation's watch, and chooses the node that reports states.
+ * Stores when the watch of each expectation began, and chooses the node that reports the states of expectations.
  *
  * @param node unique to this process
  */
@@ -33,7 +33,7 @@ export function redisExpectations(link: RedisLink, node: string): ExpectationSto
   };
 }
 
-/** Values that are not numbers are left out. @param pairs fields and values alternately */
+/** Parses the times in a hash, by field. Values that are not numbers are left out. @param pairs fields and values alternately */
 function parseTimes(pairs: readonly string[]): Map<string, number> {
   const times = new Map<string, number>();
   for (let index = 0; index + 1 < pairs.length; index += 2) {

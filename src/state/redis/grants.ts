@@ -9,20 +9,23 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 import type { FileGrants } from '../memory/grants.ts';
 
-/** Interval between reads of other nodes' changes, in milliseconds. Transfers of an ended grant are cut within a second. */
+/**
+ * Interval in milliseconds at which a node reads other nodes' changes. The transfers of an ended grant are therefore cut within a second.
+ */
 const followEveryMs = 300;
 
 const forgetEveryMs = 3_600_000;
 
-/** Maximum number of grants in one command. */
+/** Maximum number of grants that one command reads or writes. */
 const pageGrants = 500;
 
-/** Maximum number of attempts while other nodes change grants, too. */
+/** Maximum number of attempts to add a grant while other nodes change grants, too. */
 const addAttempts = 50;
 
 /**
- * Grants (tokens and shared links) of all nodes. Redis decides which are valid, but only each node's copy is durable. If Redis loses data,
- * the nodes restore their grants first, so that no ended grant becomes valid again. While Redis is unreachable, no grant is accepted.
+ * The grants (tokens and shared links) of all nodes. Redis decides which grants are valid, but only the copy in each node's data folder is
+ * durable. If Redis loses data, the nodes restore their grants before they use Redis again, so that no ended grant becomes valid again.
+ * While Redis is unreachable, no grant is accepted.
  */
 export class RedisGrants implements GrantStore {
   readonly #link: RedisLink;
@@ -31,12 +34,15 @@ export class RedisGrants implements GrantStore {
   readonly #log: Log;
   readonly #timers: Timer[];
   readonly #following = new SharedRuns(() => this.#followNow());
-  /** Counted visits, each until another visit by the same visitor would count. */
+  /**
+   * Visits that Redis has already counted, each kept until another visit by the same visitor would count. Meanwhile Redis is not asked
+   * about them again.
+   */
   readonly #visits = new ExpiringMap<true>(maxVisits);
-  /** Number of the last change in this node's copy. */
+  /** Number of the last change that this node's copy contains. */
   #sequence = '0';
 
-  /** @param local this node's copy, closed together with the store */
+  /** @param local this node's own copy of the grants, which is closed together with the store */
   constructor(link: RedisLink, local: FileGrants, { clock, log }: { clock: Clock; log: Log }) {
     this.#link = link;
     this.#local = local;
@@ -53,7 +59,7 @@ export class RedisGrants implements GrantStore {
       const added = await this.#link.run(addScript, this.#keys(), [grant.id, JSON.stringify(grant), this.#sequence]);
       if (Number(added) === 0) continue;
       await this.#local.put([grant]).catch(async (error) => {
-        // Nobody knows the secret of the grant yet.
+        // Nobody has received the secret of the grant yet, so the grant can be ended.
         await this.end([grant.id], 'revoked', grant.madeBy).catch(() => {});
         throw error;
       });
@@ -85,7 +91,7 @@ export class RedisGrants implements GrantStore {
   }
 
   async end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]> {
-    // While Redis is unreachable, a node ends the grants that it knows, and updates Redis later.
+    // While Redis is unreachable, a node ends the grants that it knows. It updates Redis after the reconnect.
     await this.#refresh().catch(() => {});
     await this.#local.end(ids, reason, by);
     const ended: Grant[] = [];
@@ -146,7 +152,7 @@ export class RedisGrants implements GrantStore {
     return ['grants', 'grant-changes', 'grant-sequence'].map((name) => this.#link.key(name));
   }
 
-  /** Reads other nodes' changes. @throws ServiceError `unavailable` */
+  /** Reads the changes that other nodes made. @throws ServiceError `unavailable` */
   async #refresh(): Promise<void> {
     const last = String(await this.#link.run(sequenceScript, [this.#link.key('grant-sequence')], []));
     if (last !== this.#sequence) await this.#following.run();
@@ -191,7 +197,7 @@ export class RedisGrants implements GrantStore {
     });
   }
 
-  // Compares all grants, because a new primary may lack the last changes.
+  // Compares all grants, because a replica that became primary may lack the last changes.
   async #recover(caller: RedisCaller): Promise<void> {
     const [grantsKey = ''] = this.#keys();
     const own = [...this.#local.index.all()];
@@ -212,7 +218,7 @@ export class RedisGrants implements GrantStore {
       const counters = [this.#link.key('grant-counts'), this.#link.key('grant-uses')];
       if (counts.length + uses.length > 0) await caller.run(restoreCountsScript, counters, [...counts, '', ...uses]);
     }
-    // An emptied Redis numbers its changes from the start.
+    // All changes are read again, because an emptied Redis numbers its changes from the start.
     this.#sequence = '0';
   }
 

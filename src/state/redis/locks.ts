@@ -30,7 +30,7 @@ local function alive()
 end
 `;
 
-/** The key expires after this time in milliseconds without a new or renewed lock. No lock lasts nearly as long. */
+/** The key expires when no lock has been taken or renewed for this time in milliseconds. No lock lasts nearly as long. */
 const keyLifeMs = 86_400_000;
 
 /** KEYS: locks. ARGV: now, lock, maximum per account. Returns the conflicting lock or 'many'; nil on success. */
@@ -87,14 +87,14 @@ const fileLock = z.object({
   expiresMs: z.number(),
 });
 
-/** The locks of all nodes, whose clocks must not differ by more than a few minutes. */
+/** The locks of all nodes. Expiry times come from the clocks of the nodes, which must not differ by more than a few minutes. */
 export class RedisLocks implements LockStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #areTaken: () => boolean;
   readonly #key: string;
 
-  /** @param areTaken whether the current configuration uses locks. If not, Redis is not asked */
+  /** @param areTaken whether a service of the current configuration uses locks. If not, Redis is not asked before files change */
   constructor(link: RedisLink, clock: Clock, areTaken: () => boolean) {
     this.#link = link;
     this.#clock = clock;
@@ -120,7 +120,7 @@ export class RedisLocks implements LockStore {
     return (await this.#run(releaseScript, token)) === 1;
   }
 
-  // Expired locks stay until the next script, so this may be false although all have expired.
+  // Expired locks stay in the hash until the next script removes them, so this can return false although all locks have expired.
   async isEmpty(): Promise<boolean> {
     return !this.#areTaken() || (await this.#link.call(['EXISTS', this.#key])) === 0;
   }
@@ -139,7 +139,7 @@ export class RedisLocks implements LockStore {
     return found.flatMap((text) => this.#lockOf(text) ?? []);
   }
 
-  /** JSON leaves out an undefined `owner`. */
+  /** JSON leaves out an undefined `owner`, so `owner` is set explicitly. */
   #lockOf(text: unknown): FileLock | undefined {
     return this.#link.values.read(this.#key, text, (value) => {
       const { takenBy, owner, ...lock } = fileLock.parse(value);

@@ -1,7 +1,7 @@
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
-/** A report of a stopped node is kept for this time in milliseconds. */
+/** If a node stops without removing its report, the report is kept for this time in milliseconds. */
 const reportsKeptMs = 600_000;
 
 const maxReports = 100;
@@ -59,8 +59,8 @@ local message = redis.call('LPOP', KEYS[1])
 return message and #message > tonumber(ARGV[1]) and '' or message`);
 
 /**
- * Transfers messages between nodes: a report of each node, and a queue for each reader. Without Redis, all methods throw ServiceError
- * `unavailable`.
+ * Transfers messages between nodes: one report of each node, and a queue for each reader. While Redis is unreachable, all methods throw
+ * ServiceError `unavailable`.
  */
 export class RedisNodeTexts {
   readonly #link: RedisLink;
@@ -71,7 +71,7 @@ export class RedisNodeTexts {
     this.#reports = [link.key('node-reports'), link.key('node-times')];
   }
 
-  /** Why Redis is unreachable; empty if it can be used. */
+  /** The reason why Redis is unreachable; empty if it can be used. */
   get silence(): string {
     const check = this.#link.check();
     return check === true ? '' : check;

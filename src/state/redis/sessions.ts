@@ -26,18 +26,21 @@ import {
   sweepScript,
 } from './session-scripts.ts';
 
-/** Maximum number of logins in memory, which requests need not fetch from Redis. */
+/** Maximum number of logins that are kept in memory, so that requests need not fetch them from Redis. */
 const maxLogins = 10_000;
 
-/** Maximum number of ended sessions that can be ended again when Redis loses data. */
+/** Maximum number of ended sessions that are remembered, so that they can be ended again when Redis loses data. */
 const maxEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
-/** Tolerated clock difference in milliseconds. A password change also ends sessions that begin within this time. */
+/**
+ * Tolerated clock difference in milliseconds. A session that begins within this time after a password change can also be ended by that
+ * change.
+ */
 const clockToleranceMs = 5000;
 
-/** Ends the sessions of an account that began at or before `untilMs` (Unix time), except `exceptKey`. */
+/** A request to end sessions of an account: all that began at or before `untilMs` (Unix time), except for the session `exceptKey`. */
 interface EndAll {
   exceptKey: string;
   untilMs: number;
@@ -54,7 +57,7 @@ interface Seen {
   endsMs: number;
 }
 
-/** The sessions of all nodes. Without Redis, nobody can log in, and `find` throws. */
+/** The sessions of all nodes. While Redis is unreachable, nobody can log in, and `find` throws. */
 export class RedisSessions implements SessionStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -63,16 +66,16 @@ export class RedisSessions implements SessionStore {
   readonly #log: Log;
   readonly #base: string;
   readonly #logins = new Map<string, Identity>();
-  /** Sessions that this node ended. Redis may still have them after a crash or a change of the primary. */
+  /** Sessions that this node ended. Redis may still have them if it was killed within a second after that, or if a replica took over. */
   readonly #ended = new Set<string>();
-  /** By account UUID, until Redis confirms them. */
+  /** Requests to end all sessions of an account, by account UUID. Each is kept until Redis confirms it. */
   readonly #endingAll = new Map<string, EndAll>();
   readonly #sweeper: Timer;
 
   /**
    * @param service the file transfer service of the sessions
-   * @param lifetimes called at each lookup, so that a reload takes effect
-   * @param onTimeout called for each session that timed out (event `sessionTimedOut`), on one node
+   * @param lifetimes called at each lookup, so that a reload takes effect immediately
+   * @param onTimeout called for each session that timed out (event `sessionTimedOut`), on only one of the nodes
    */
   constructor(
     link: RedisLink,
@@ -108,7 +111,7 @@ export class RedisSessions implements SessionStore {
   hold(session: Session): { done(): void } {
     const touchLater = (): Timer =>
       this.#clock.after(Math.max(this.#lifetimes().idleMs / 3, 100), () => {
-        // The next request of the session reports an error.
+        // The error is ignored here, because the next request of the session reports it.
         this.#find(session.key, true).catch(() => {});
         timer = touchLater();
       });
@@ -122,7 +125,7 @@ export class RedisSessions implements SessionStore {
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
-    // Repeated after a reconnect, until Redis confirms it.
+    // The request is kept until Redis confirms it. If Redis is unreachable, the node repeats it after the reconnect.
     const order: EndAll = { exceptKey: except?.key ?? '', untilMs: Math.ceil(this.#clock.nowMs() + clockToleranceMs) };
     this.#endingAll.set(accountUuid, order);
     const ended = await this.#runEndAll(this.#link, accountUuid, order);
@@ -133,7 +136,7 @@ export class RedisSessions implements SessionStore {
   async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
     let ended = 0;
     for await (const seen of this.#scan()) {
-      // Running requests must see fingerprints that other nodes renewed.
+      // Other nodes may have renewed the fingerprints, and running requests must see the new ones.
       for (const { key, fingerprints } of seen) this.#refresh(key, fingerprints);
       ended += await this.#refuse(seen.filter(({ identity }) => !isInForce(identity)));
     }
@@ -156,10 +159,10 @@ export class RedisSessions implements SessionStore {
   }
 
   async list(): Promise<ListedSession[]> {
-    // A scan may repeat a key (redis.io, SCAN).
+    // A scan may return a key more than once (redis.io, SCAN).
     const found = new Map<string, ListedSession>();
     const { maximumAgeMs } = this.#lifetimes();
-    // A reload may have shortened the maximum age.
+    // `endsMs` may lie beyond the maximum age, because a reload may have shortened the maximum age.
     for await (const seen of this.#scan())
       for (const { key, identity, address, client, createdMs, usedMs, endsMs } of seen) {
         const expiresMs = Math.min(endsMs, createdMs + maximumAgeMs);
@@ -226,7 +229,7 @@ export class RedisSessions implements SessionStore {
   }
 
   #keepLogin(key: string, identity: Identity | undefined): Identity | undefined {
-    // All requests of a session share one identity object.
+    // All requests of one session share one identity object.
     const kept = this.#logins.get(key) ?? identity;
     if (!kept) return undefined;
     this.#logins.set(key, kept);
@@ -239,7 +242,7 @@ export class RedisSessions implements SessionStore {
     if (known) renewIn(known, fingerprints);
   }
 
-  /** Yields pages. A session can appear twice. */
+  /** Yields the active sessions in pages. A session can appear twice. */
   async *#scan(): AsyncGenerator<Seen[]> {
     let cursor = '0';
     do {
@@ -307,7 +310,7 @@ export class RedisSessions implements SessionStore {
   }
 }
 
-/** The fingerprints change and are stored separately. */
+/** Serialises a login without its fingerprints, which change and are stored separately. */
 function loginText({ proof, ...others }: Identity): string {
   return JSON.stringify({ ...others, ...(proof && { proof: { type: proof.type, fingerprints: [] } }) });
 }

@@ -68,43 +68,46 @@ if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS
 /** KEYS: hold. Returns whether the upload is held. */
 const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
 
-/** Duration of a lease in milliseconds. A failed node's uploads stay held for this time. */
+/** Duration of a lease in milliseconds. After a node fails, its uploads stay held for this time. */
 const leaseMs = 10_000;
 
-/** Interval between renewals of a node's holds, in milliseconds. */
+/** Interval in milliseconds at which a node renews its holds and checks whether other requests want them. */
 const renewEveryMs = 1000;
 
-/** Interval between requests for a hold, in milliseconds. */
+/** Interval in milliseconds at which a waiting node asks for a hold again. */
 const askEveryMs = 100;
 
-/** Lifetime of a hold in milliseconds. A hold with `abandoned` must not expire before its upload. */
+/**
+ * Lifetime of a hold in milliseconds. It exceeds the lifetime of any upload (`server.uploads`), because a hold with `abandoned` must not
+ * expire before its upload.
+ */
 const lifeMs = 32 * 86_400_000;
 
 interface RedisUploadTurn extends UploadTurn {
   readonly token: string;
   /** @see UploadHold.isTakeover */
   readonly isTakeover: boolean;
-  /** The record when the hold was taken. A later read could return the next owner's changes. */
+  /** The record at the time when the hold was taken. A later read could return changes by the next owner. */
   readonly recordText: string | undefined;
   /** @see UploadHold.confirm */
   confirm(): Promise<void>;
 }
 
-/** Gives each upload to one request on one node, under a lease that the owner renews. */
+/** Gives each upload to one request of one node at a time, under a lease that the owner renews. */
 export class RedisUploadHolds {
   readonly #link: RedisLink;
   readonly #kind: string;
   readonly #clock: Clock;
   readonly #own = new UploadHolds();
 
-  /** @param kind prefix of the Redis keys */
+  /** @param kind prefix of the Redis keys of records and holds */
   constructor(link: RedisLink, clock: Clock, kind: string) {
     this.#link = link;
     this.#kind = kind;
     this.#clock = clock;
   }
 
-  /** Waits for requests of this node, then for those of other nodes. @see UploadStore.hold */
+  /** Waits first for the other requests of this node, and then for requests of other nodes. @see UploadStore.hold */
   async take(id: string, onWanted: () => void): Promise<RedisUploadTurn> {
     const own = await this.#own.take(id, onWanted);
     try {
@@ -130,7 +133,7 @@ export class RedisUploadHolds {
       isWanted = true;
       onWanted();
     };
-    // After half of its lease without confirmation, a hold may soon be another node's.
+    // A hold that has not been confirmed for half of its lease may soon belong to another node.
     const isOld = () => this.#clock.monotonicMs() - confirmedMs > leaseMs / 2;
     const renew = async () => {
       const askedMs = this.#clock.monotonicMs();
@@ -165,12 +168,12 @@ export class RedisUploadHolds {
     await this.#askUntilDone((ticket) => this.#link.run(quietScript, this.#holdKeys(id), [ticket]));
   }
 
-  /** Whether a request on any node holds the upload, or one on this node waits for it. */
+  /** Whether a request on any node holds the upload, or a request on this node waits for it. */
   async isHeld(id: string): Promise<boolean> {
     return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#holdKeys(id), [])) === 1;
   }
 
-  // Each call sends the ticket of the first reply. The newest ticket gets the upload.
+  // The first reply contains the ticket, and each later call sends it again. The request with the newest ticket gets the upload.
   async #askUntilDone(ask: (ticket: string) => Promise<unknown>): Promise<readonly unknown[]> {
     let ticket = '';
     for (;;) {

@@ -95,23 +95,23 @@ for index = 2, 3 do
   if redis.call('PTTL', KEYS[index]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
 end`);
 
-/** Time in milliseconds for which an expired record is kept, so that a node can emit its event. */
+/** Time in milliseconds for which an expired record is kept, so that a node can still emit the event for the end of the upload. */
 const marginMs = 86_400_000;
 
-/** For each list of IDs: the command that removes an ID, and the end of the key. */
+/** For each list of IDs: the command that removes an ID from the list, and the last part of the list's key. */
 const idLists = [
   ['ZREM', 's'],
   ['SREM', 's-completing'],
 ] as const;
 
-/** The unfinished uploads of all nodes. Their content is on the shared file system. */
+/** The unfinished uploads of all nodes. Their content is on the file system that the nodes share. */
 export class RedisUploadStore implements SharedUploadStore {
   readonly #link: RedisLink;
   readonly #kind: string;
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
   readonly #holds: RedisUploadHolds;
-  /** Running uploads without a record in Redis. */
+  /** Running uploads of this node that have no record in Redis. */
   readonly #passing = new PassingUploads();
 
   /** @param kind prefix of the Redis keys */
@@ -194,7 +194,7 @@ export class RedisUploadStore implements SharedUploadStore {
   async within(realPath: string): Promise<UploadRecord[]> {
     const folder = realPath === '/' ? '' : realPath;
     const paths = this.#key('-paths');
-    // A member is a path, NUL and the ID. In ASCII, `0` follows `/`.
+    // A member is a path, NUL and the ID. Paths below the folder begin with its path and `/`. The character after `/` in ASCII is `0`.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));

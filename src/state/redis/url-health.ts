@@ -3,13 +3,16 @@ import type { Clock } from '../../lib/clock.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { MemoryUrlHealth, type Suspension, suspensionMs } from '../../lib/remote/url-health.ts';
 
-/** Shares suspensions between nodes. Without Redis, each node knows only its own, because suspensions only save time. */
+/**
+ * Shares the suspensions of URLs between all nodes. While Redis is unreachable, each node knows only its own suspensions. That is enough,
+ * because suspensions only save time.
+ */
 export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #scope: string;
 
-  /** @param scope UUID of the authentication method, event handler or inspection */
+  /** @param scope UUID of the authentication method, event handler or inspection to which the URLs belong */
   constructor(link: RedisLink, clock: Clock, scope: string) {
     super(clock);
     this.#link = link;
@@ -50,7 +53,7 @@ export class RedisUrlHealth extends MemoryUrlHealth {
     return (await this.#link.call(['DEL', this.#key(url)])) === 1;
   }
 
-  // Hashed, because the URL may contain a secret.
+  // The key contains a hash, because the URL may contain a secret.
   #key(url: string): string {
     return this.#link.key('suspended', this.#scope, createHash('sha256').update(url).digest('base64url'));
   }

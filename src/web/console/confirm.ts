@@ -3,14 +3,13 @@ import type { Child } from '../shared/dom.ts';
 import { errorText } from './request.ts';
 import { clear } from './shown.ts';
 
-// An open question belongs to one view.
+// An open question belongs to one view, so it is closed when the view changes.
 document.addEventListener('viewchange', closeDialogs);
 
 /**
  * Asks a question, then runs an action. If the action fails, the dialog shows the reason and stays open.
- *
- * @param keep label of the button that changes nothing; default: `Cancel`
- * @param act returns a text if the action was refused
+ * @param keep label of the button that changes nothing; the default is `Cancel`
+ * @param act runs the action; if it returns a text, the action was refused for this reason
  * @returns whether the action was done
  */
 export async function confirm(

@@ -11,14 +11,14 @@ type Kind = EventKinds['events'][number] & { english: string };
 
 let kinds: ReadonlyMap<string, Kind> | undefined;
 
-/** The login does not need these names, so they are not among the other texts. */
+/** The names of the kinds by number. They are not among the other texts, because the login does not need them. */
 const translations: Readonly<Record<string, () => Promise<{ default: Readonly<Record<string, string>> }>>> = {
   de: () => import('../texts/events/de.json', { with: { type: 'json' } }),
   es: () => import('../texts/events/es.json', { with: { type: 'json' } }),
   fr: () => import('../texts/events/fr.json', { with: { type: 'json' } }),
 };
 
-/** Fetches the kinds of events. If that fails, events show only their numbers. */
+/** Fetches the kinds of events, unless they are already known. If that fails, events show only their numbers. */
 export async function findEventKinds(): Promise<void> {
   if (kinds) return;
   const [found, names] = await Promise.all([
@@ -29,7 +29,7 @@ export async function findEventKinds(): Promise<void> {
     kinds = new Map(found.events.map((kind) => [kind.id, { ...kind, name: names?.default[kind.id] ?? kind.name, english: kind.name }]));
 }
 
-/** Returns all kinds in the order of the API; none if they could not be fetched. */
+/** Returns all kinds in the order in which the API lists them; none if they could not be fetched. */
 export function eventKinds(): readonly Kind[] {
   return [...(kinds?.values() ?? [])];
 }
@@ -40,13 +40,13 @@ export function eventKind(id: string): Kind | undefined {
 
 const colours = { error: 'bad', warning: 'warn', success: 'good', information: 'calm' } as const;
 
-/** The kind does not decide the severity of refused logins of administrators (20190), and of pauses (20157). */
+/** Returns the severity of events whose kind does not decide it: refused logins of administrators (20190), and pauses (20157). */
 function severityInData(id: string, { outcome, reason }: EventData): keyof typeof colours | undefined {
   if (id === '20190' && outcome === 'refused') return 'warning';
   return id === '20157' && `${reason}`.startsWith('paused by ') ? 'information' : undefined;
 }
 
-/** Shows the number of a kind of event in the colour of its severity. @param data the data of the event, if known */
+/** Shows the number of a kind of event in the colour of its severity. @param data the data of the event, if they are known */
 export function eventBadge(id: string, data: EventData = {}): HTMLElement {
   const kind = kinds?.get(id);
   const element = badge(id, colours[severityInData(id, data) ?? kind?.severity ?? 'information']);
@@ -54,7 +54,7 @@ export function eventBadge(id: string, data: EventData = {}): HTMLElement {
   return element;
 }
 
-/** Shows the number and the name of a kind of event. @param data the data of the event, if known */
+/** Shows the number and the name of a kind of event. @param data the data of the event, if they are known */
 export function namedEvent(id: string, data?: EventData): HTMLElement {
   const kind = kinds?.get(id);
   return make('span.badges', eventBadge(id, data), kind && make('span.event-name', { title: clear(kind.name) }, clear(kind.name)));

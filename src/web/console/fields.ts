@@ -4,7 +4,7 @@ import { text, translate } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
 
 let made = 0;
-/** The list from which a value was chosen. It gets the focus again when the section is shown again. */
+/** Name of the list from which a value was chosen. The section is then shown again, and the list keeps the focus. */
 let chosen = '';
 
 export function field<E extends HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>(
@@ -21,7 +21,7 @@ export function choice(name: string, values: readonly (readonly [value: string, 
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
 }
 
-/** Opens a section with a query, also if it already shows this query. */
+/** Opens a section with a query. If the section already shows this query, it is reloaded. */
 export function openSearch(section: SectionName, query: URLSearchParams): void {
   const hash = hashFor(section, '', query);
   if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
@@ -38,7 +38,7 @@ export function changed(query: URLSearchParams, values: Record<string, string | 
   return next;
 }
 
-/** Builds the buttons for common time ranges. @param open opens a page with the new query */
+/** Builds the buttons for common time ranges, which are the parameter `last` of a query. @param open opens a page with the new query */
 export function timePresets(query: URLSearchParams, open: (query: URLSearchParams) => void): HTMLElement {
   const isAll = !['last', 'since', 'until'].some((name) => query.has(name));
   const preset = (name: string | undefined) => {
@@ -65,10 +65,10 @@ export function tellUnder(input: HTMLInputElement, reason: string): void {
 }
 
 /**
- * Builds the search form of a section. A choice from a list applies at once.
+ * Builds the search form of a section. On narrow screens it is folded at first. A choice from a list applies at once.
  *
- * @param query values of the fields by name
- * @param problemOf returns why the value of a field is wrong, which prevents the search
+ * @param query values of the fields by name. When the form is sent, the section opens with the new values
+ * @param problemOf returns why the value of a field is wrong. The reason is shown below the field and prevents the search
  * @param above shown above the fields
  */
 export function filterForm(
@@ -117,13 +117,13 @@ export function filterForm(
   return box;
 }
 
-/** Builds a filter that is folded on narrow screens. @param count number of active filters */
+/** Builds a filter that is folded on narrow screens, where it would hide the results. @param count number of active filters */
 export function folded(count: number, ...content: HTMLElement[]): HTMLElement {
   const summary = make('summary', count === 0 ? text('filters') : text('filtersInForce', { count }));
   return make('details.filter-box', { open: innerWidth > 700 }, summary, ...content);
 }
 
-/** Times are in UTC, as the API requires. */
+/** Returns the values of a form by field name, without empty ones. Times are in UTC, as the API requires. */
 function filled(form: HTMLFormElement): URLSearchParams {
   const query = new URLSearchParams();
   for (const input of form.elements) {

@@ -14,14 +14,14 @@ export const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 const names = new Map<string, string>();
 
-/** Fetches the handlers, with their names for `handlerName`. */
+/** Fetches the handlers, and stores their names for `handlerName`. */
 export async function findHandlers(signal?: AbortSignal): Promise<HandlerList> {
   const found = await ask<HandlerList>('GET', '/api/handlers', { signal });
   for (const { uuid, name } of found.handlers) names.set(uuid, name);
   return found;
 }
 
-/** Returns the name of a handler, otherwise its UUID. */
+/** Returns the name of a handler for display; its UUID if it has no name. */
 export function handlerName(uuid: string): string {
   return clear(names.get(uuid) || uuid);
 }

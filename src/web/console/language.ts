@@ -10,7 +10,7 @@ const { tag, texts } = await loadTexts<TextName>(english, {
   fr: () => import('../texts/console/fr.json', { with: { type: 'json' } }),
 });
 
-/** A colon and the blank after it; in French, a blank also precedes it. */
+/** A colon and the blanks around it. In French, a no-break space precedes it. */
 export const colon = tag === 'fr' ? '\u00a0: ' : ': ';
 
 /** Returns a text in the language of the page. */
@@ -18,7 +18,7 @@ export function text(name: TextName, values?: TextValues): string {
   return fillText(tag, texts[name], values);
 }
 
-/** Translates a name from the service; returns the name itself if it has no translation. */
+/** Translates a name from the service, such as a state; returns the name itself if it has no translation. */
 export function translate(prefix: string, name: string): string {
   const key = `${prefix}_${name.replaceAll('-', '_')}`;
   return Object.hasOwn(texts, key) ? text(key as TextName) : name;

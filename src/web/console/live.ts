@@ -1,17 +1,17 @@
 import { ask, Refused } from './request.ts';
 
-/** The data of messages is JSON. */
+/** Listeners for messages by type, and for the state of the connection. The data of messages is JSON. */
 interface Listeners {
   messages: Readonly<Record<string, (data: never, id: string) => void>>;
   onState?: (isOpen: boolean) => void;
-  /** ID of the message after which the stream continues. */
+  /** ID of the message after which the stream continues, if messages have IDs. */
   after?: string | undefined;
 }
 
-/** Pause before a closed stream, or an unreachable server, is requested again. */
+/** Pause in milliseconds before a closed stream, or a server that is unreachable, is requested again. */
 export const pauseMs = 3000;
 
-/** Listens to Server-Sent Events until the signal is aborted. The browser reconnects by itself. */
+/** Listens to Server-Sent Events until the signal is aborted. The browser reconnects by itself and sends the ID of the last message. */
 export function listen(path: string, signal: AbortSignal, { messages, onState, after }: Listeners): void {
   if (signal.aborted) return;
   const url = new URL(path, location.href);
@@ -29,12 +29,12 @@ export function listen(path: string, signal: AbortSignal, { messages, onState, a
     onState?.(false);
     document.dispatchEvent(new Event('lost'));
     if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
-    // The browser hides the HTTP status, so another request tells whether the session has ended.
+    // The browser hides the HTTP status, so another request checks whether the session has ended.
     const tryAgain = () => {
       timer = window.setTimeout(() => {
         void ask('GET', '/api/me', { signal }).then(
           () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),
-          // If the session has ended, `ask` shows the login.
+          // If the session has ended, `ask` shows the login. If the server is unreachable, try again.
           (error: unknown) => !signal.aborted && !(error instanceof Refused && error.status === 401) && tryAgain(),
         );
       }, pauseMs);

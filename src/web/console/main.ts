@@ -13,7 +13,7 @@ import { heading, isAbort, problem, type Stage, tell } from './section.ts';
 import { findSession, loginToken, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
-/** Paths on a grid of 24 units. */
+/** Icons of the sections as paths on a grid of 24 units, like the other icons. */
 const shapes: Record<SectionName, string> = {
   overview: 'M4 4h7v8H4zm9 0h7v5h-7zM4 15h7v5H4zm9-3h7v8h-7z',
   events: 'M4 6h.01M8 6h12M4 12h.01M8 12h12M4 18h.01M8 18h12',
@@ -26,7 +26,7 @@ const shapes: Record<SectionName, string> = {
   configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.5 4.5v5m-7 5v5',
 };
 
-/** Hides the links before a login. */
+/** Shows the links to the sections and the name of the administrator; hides them before a login. */
 function showNavigation(administrator: SignedIn | undefined): void {
   const navigation = byId('sections');
   navigation.hidden = administrator === undefined;
@@ -64,7 +64,7 @@ function markSection({ section, id, query }: Route): void {
   for (const link of navigation.querySelectorAll('a')) {
     const isShown = isKnown && link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
-    // A phone has room for only three links, so the current one is scrolled into view.
+    // A phone has room for only three links, so the current one is scrolled to the middle.
     if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
   document.title = `${text(isKnown ? section : 'missing')} – svc console`;
@@ -83,7 +83,7 @@ function hasKnownNames(section: SectionName, query: URLSearchParams): boolean {
 
 type Show = (stage: Stage) => Promise<void> | void;
 
-/** Only the code of the overview is already loaded. */
+/** Functions that load the code of each section when it is opened. Only the code of the overview is already loaded. */
 const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   overview: async (id) => (id === '' ? showOverview : showMissing),
   events: async (id) => (id === '' ? (await import('./events/events.ts')).showEvents : (await import('./events/event-page.ts')).showEvent),
@@ -125,7 +125,7 @@ async function showSection(stage: Stage): Promise<void> {
   }
 }
 
-/** Shows that there is nothing at an address. @param reason the message of the API */
+/** Shows that there is nothing at an address, with links to other pages. @param reason the message of the API */
 function showMissing({ main, route: { section } }: Stage, reason = ''): void {
   const link = (name: SectionName) => make('a.button', { href: hashFor(name) }, text(name));
   const links = [...new Set([section, 'overview'] as const)].map(link);
@@ -163,17 +163,17 @@ async function findServer(): Promise<void> {
     );
   while (!(await isThere())) {
     if (!lostLine.isConnected) byId('main').parentElement?.before(lostLine);
-    // The line says that the console keeps trying, so no other may ask for a reload.
+    // The line says that the console keeps trying, so nothing else may ask for a reload.
     for (const line of byId('main').querySelectorAll('.notice.error')) if (line.textContent === text('partMissing')) line.remove();
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   isSeeking = false;
-  // The browser requests a script that failed again only after a reload.
+  // After a script could not be loaded, the browser requests it again only when the page is reloaded.
   if (lostLine.isConnected && isIncomplete) location.reload();
   lostLine.remove();
 }
 
-// The server also answers unknown paths with this page. Such a path becomes the fragment, where nothing is found.
+// The server also answers unknown paths with this page. Such a path becomes the fragment, and the page says that nothing is there.
 if (location.pathname !== '/') history.replaceState(null, '', `/#${location.pathname}`);
 startThemes();
 startLanguages();
@@ -188,7 +188,7 @@ addEventListener(
   'hashchange',
   ({ oldURL }) => void (loginToken(location.hash) === undefined ? show(oldURL.replace(/^[^#]*/, '')) : start()),
 );
-// The browser would scroll before the rows are loaded. So this script scrolls, to the position in the state of the history entry.
+// The browser would scroll before the rows are loaded. So this script scrolls, to the position that each entry of the history has as state.
 history.scrollRestoration = 'manual';
 let scrolling = 0;
 addEventListener('scroll', () => {
@@ -230,7 +230,11 @@ function leaveView(): void {
   byId('notices').replaceChildren();
 }
 
-/** Shows the section of the URL. @param from fragment of the view that was left. If there is one, the focus moves to the section */
+/**
+ * Shows the section of the URL.
+ *
+ * @param from fragment of the view that the administrator left. If there is one, the focus moves to the section
+ */
 async function show(from?: string): Promise<void> {
   if (byId('sections').hidden) return;
   leaveView();

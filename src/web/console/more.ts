@@ -3,7 +3,7 @@ import { text } from './language.ts';
 import { actionButton, isAbort, problem } from './section.ts';
 import { focusRow } from './table.ts';
 
-/** @returns whether there are more pages, and the first new row, which gets the focus */
+/** Fetches and shows the next page. @returns whether there are more pages, and the first new row, to which the keyboard focus moves */
 type NextPage = () => Promise<{ hasMore: boolean; first: HTMLElement | undefined }>;
 
 /** Builds the end of a long list. It fetches more rows when it scrolls into view, or when its button is pressed. */
@@ -16,7 +16,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
   signal.addEventListener('abort', () => observer.disconnect());
   let isBusy = false;
 
-  /** @param isAsked whether the button was pressed, so that the focus moves to the new rows */
+  /** Fetches the next page. @param isAsked whether the button was pressed, so that the focus moves to the new rows */
   const load = async (isAsked = false): Promise<void> => {
     if (isBusy) return;
     isBusy = true;
@@ -26,7 +26,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
       const { hasMore, first } = await next();
       element.replaceChildren(...(hasMore ? [button] : []));
       if (isAsked) focusRow(first);
-      // This also reports a button that has stayed in view.
+      // Observe the button again. The observer also reports a button that has stayed in view.
       if (hasMore) observer.observe(button);
     } catch (error) {
       if (!isAbort(error)) element.replaceChildren(problem(error), button);
@@ -41,15 +41,15 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
   return { element, load, offer };
 }
 
-/** Time for which the page waits for rows that were shown before. */
+/** Time in milliseconds for which the page waits for rows that were shown before. */
 const returningMs = 5000;
 
 /** Time in milliseconds for which the position is kept after that, because parts above the rows, such as a chart, can be slower. */
 const settlingMs = 1000;
 
 /**
- * Scrolls to where a view was left, and focuses the link that was followed. Scrolls again whenever the view grows, until it has arrived or
- * the reader does something.
+ * Scrolls to where a view was left, and focuses the link that was followed. Rows are loaded meanwhile, so it scrolls again whenever the
+ * view grows, until it has arrived or the reader does something.
  *
  * @param from fragment to which the followed link led
  */
@@ -59,7 +59,7 @@ export function returnTo(main: HTMLElement, top: number, from: string | undefine
     const link = [...main.querySelectorAll('a')].find(({ hash }) => hash === from);
     if (!link) return;
     const { top: above, bottom } = link.getBoundingClientRect();
-    // Live events may have moved the row of the link.
+    // While the page of the followed link was open, live events may have moved the row of the link.
     if (above < 0 || bottom > innerHeight) link.scrollIntoView({ block: 'center' });
     if (document.activeElement === main) link.focus({ preventScroll: true });
     if (document.documentElement.scrollHeight - innerHeight >= top) setTimeout(stop, settlingMs);

@@ -7,9 +7,10 @@ import { colon } from './language.ts';
 const translations: Readonly<Record<string, Readonly<Record<string, string>>>> = { de, es, fr };
 
 /**
- * Translates an error code of the API. If the code stands for several problems, the message is added.
+ * Translates an error code of the API into the language of the page. If the code stands for several problems, the message is added after
+ * the translation. If the code is unknown, the message is returned unchanged.
  *
- * @param message the API's own message, in English, returned if the code is unknown
+ * @param message the API's own message, in English
  */
 export function refusalWords(code: string, message: string): string {
   const language = document.documentElement.lang;

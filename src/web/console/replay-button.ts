@@ -11,16 +11,19 @@ import { facts, iconedButton, tell } from './section.ts';
 import { mayChange } from './session.ts';
 import { clear, datum, numberText, timeElement } from './shown.ts';
 
-/** The body of `POST /api/replays`. */
+/** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
-/** Returns the request with which this browser tab started a replay. The page of a dry run starts the real replay with it. */
+/**
+ * Returns the request with which this browser tab started a replay, even after the page was reloaded. With this request, the page of a dry
+ * run can start the real replay.
+ */
 export function askedReplay(id: string): ReplayRequest | undefined {
   const asked = sessionStorage.getItem(`replay ${id}`);
   return asked === null ? undefined : (JSON.parse(asked) as ReplayRequest);
 }
 
-/** Builds a button that asks how to repeat deliveries and then shows the replay; undefined if the administrator may not. */
+/** Builds a button that asks how to repeat deliveries and then shows the replay; undefined if the administrator is not an operator. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
   if (!mayChange()) return undefined;
   return iconedButton(label, 'replay', () => void tell(askHow(label, requestNow())), className);
@@ -33,7 +36,7 @@ export async function startReplay(request: ReplayRequest): Promise<void> {
   location.hash = hashFor('deliveries', `replays/${id}`);
 }
 
-/** Restricts a replay to what a count, or a dry run, found. */
+/** Restricts a replay to the events and failures that a count, or a dry run, found. */
 export function asCounted(counted: ReplayView | undefined): Pick<ReplayRequest, 'as_of'> {
   return counted ? { as_of: counted.created } : {};
 }
@@ -42,14 +45,14 @@ async function beginReplay(request: ReplayRequest): Promise<string> {
   return (await ask<{ id: string }>('POST', '/api/replays', { body: request })).id;
 }
 
-/** Returns the label of a button that sends. It has the number of requests, so that nobody sends thousands by mistake. */
+/** Returns the label of a button that sends. It includes the number of requests, so that nobody sends thousands of them by mistake. */
 export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | 'handlers'>): string {
   return handlerText('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
 }
 
 const pauseMs = 400;
 
-/** Counts the requests that a replay would send. @param onNews called after each change */
+/** Counts the requests that a replay would send. The page of deliveries does not list such a count. @param onNews called after each change */
 function countRequests(request: ReplayRequest, onNews: () => void) {
   let id: string | undefined;
   let isOver = false;
@@ -79,10 +82,10 @@ function countRequests(request: ReplayRequest, onNews: () => void) {
   return count;
 }
 
-/** Lists the conditions of the search that limits a replay. */
+/** Lists the conditions of the search that a replay is limited to, so that nobody sends more events than the search found. */
 function limits({ handlers, filter = {} }: ReplayRequest): HTMLElement | undefined {
   const search = new URLSearchParams(Object.entries(filter).flatMap(([name, values]) => values.map((value) => [name, value])));
-  // A search can exclude dozens of kinds of events.
+  // Excluded kinds of events are not listed, because a search can exclude dozens of kinds.
   const conditions = readConditions(search).filter(({ key }) => key !== '-event');
   const time = (name: string) => (search.has(name) ? timeElement(search.get(name)) : undefined);
   const shown = facts(
@@ -155,7 +158,7 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   });
   neverSent.addEventListener('change', show);
   dryRun.addEventListener('change', show);
-  // Failures after the count are left out, so that the button sends no more than it says.
+  // Failures that arrive after the count are left out, so that the button does not send more than it says.
   const act = () => startReplay({ ...wanted(), ...asCounted(count().replay), dry_run: dryRun.checked });
   const answer = confirm(title, content, { label: handlerText('compare'), kind: 'primary' }, act);
   show();

@@ -1,7 +1,7 @@
 import { readLines } from '../shared/lines.ts';
 import { text } from './language.ts';
 
-/** A refusal by the console, whose reply has `message`. */
+/** Thrown if the console refused a request. `message` comes from the reply of the console. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -12,7 +12,7 @@ export class Refused extends Error {
 }
 
 interface RequestOptions {
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   body?: unknown;
   signal?: AbortSignal | undefined;
   accept?: string;
@@ -35,7 +35,7 @@ export async function send(
     throw new Refused(0, text('noConnection'));
   });
   if (reply.ok) return reply;
-  // After a login, 401 means a wrong password.
+  // In a reply to a login, 401 means a wrong password.
   if (reply.status === 401 && !path.startsWith('/api/login')) document.dispatchEvent(new Event('signedout'));
   throw new Refused(reply.status, await errorMessage(reply));
 }
@@ -63,7 +63,7 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A message in English, and the code that selects its translation. */
+/** A reason of the API: a message in English, and the code that selects its translation. */
 interface Reason {
   message?: string | undefined;
   code?: string | undefined;

@@ -1,16 +1,16 @@
-/** The sections, as the fragment of the URL names them. */
+/** The sections of the console, with the names that the fragment of the URL uses. */
 export const sectionNames = ['overview', 'events', 'deliveries', 'handlers', 'accounts', 'held', 'expectations', 'configuration'] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 /** A section, optionally one of its items, and a query. */
 export interface Route {
   section: SectionName;
-  /** An event, a delivery or `replays/…`; empty for the section itself. */
+  /** The ID of an item of the section, such as an event, a delivery or `replays/…`; empty for the section itself. */
   id: string;
   query: URLSearchParams;
 }
 
-/** Parses the fragment of a URL. An unknown section becomes an item of the overview, which is then missing. */
+/** Parses the fragment of a URL. An unknown section becomes an item of the overview, which is reported as missing. */
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const [name, ...rest] = path.split('/');
@@ -19,7 +19,7 @@ export function parseRoute(hash: string): Route {
   return { section: section ?? 'overview', id, query: new URLSearchParams(query) };
 }
 
-/** Builds the fragment of a URL. @param id its parts are separated by `/` */
+/** Builds the fragment of a URL. @param id ID of an item of the section; its parts are separated by `/` */
 export function hashFor(section: SectionName, id = '', query: URLSearchParams | Record<string, string> = {}): string {
   const path = [section, ...id.split('/').filter((part) => part !== '')].map(encodeURIComponent).join('/');
   const search = new URLSearchParams(query).toString();

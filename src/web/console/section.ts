@@ -25,7 +25,7 @@ export function stateBadge(state: string): HTMLElement {
   return badge(translate('state', state), kinds[state]);
 }
 
-/** Shows the state of a replay; failures make it a warning. */
+/** Shows the state of a replay. If a finished replay had failures, the badge is a warning. */
 export function replayBadge({ state, failed }: { state: string; failed: number }): HTMLElement {
   return state === 'done' && failed > 0 ? badge(text('doneWithFailures', { count: failed }), 'warn') : stateBadge(state);
 }
@@ -35,7 +35,7 @@ export function outcomeBadge(outcome: string): HTMLElement {
   return badge(translate('outcome', outcome), kinds[outcome]);
 }
 
-/** Where a section is shown. */
+/** The element in which a section is shown, and its state. */
 export interface Stage {
   main: HTMLElement;
   route: Route;
@@ -70,7 +70,7 @@ export function wayTo(section: SectionName): HTMLElement {
   return make('nav.way', { ariaLabel: text('way') }, link);
 }
 
-/** Shows a state in a few words, clear without the colour. */
+/** Shows a state in a few words, which must be clear without the colour. */
 export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'calm'): HTMLElement {
   return make('span', { className: `badge ${kind}` }, words);
 }
@@ -80,18 +80,18 @@ export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** Builds a line that is visible while a panel is loaded. */
+/** Builds a line that is visible until the content of a panel has been loaded. */
 export function loadingLine(): HTMLElement {
   return make('p.hint.loading', text('loading'));
 }
 
-/** Builds a line that says why other nodes are unreachable. `show` without a reason hides it. */
+/** Builds a line that is visible while other nodes are unreachable. `show` shows the reason; without a reason, it hides the line. */
 export function incompleteLine() {
   const words = make('p.notice.error', { hidden: true });
   const show = (reason = '') => {
     const told = text('incomplete', { reason: clear(reason) });
     words.hidden = reason === '';
-    // Screen readers announce each change.
+    // Write only changed text, because screen readers announce each change.
     if (words.textContent !== told) words.textContent = told;
   };
   return { element: make('div', { role: 'status' }, words), show };
@@ -103,12 +103,12 @@ export function facts(...pairs: readonly (readonly [name: string, value: Child])
   return make('dl.facts', ...shown.map(([name, value]) => make('div', make('dt', name), make('dd', value))));
 }
 
-/** Returns whether an error means that a request was no longer needed. */
+/** Returns whether an error means that a request was aborted because it is no longer needed. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** Paths on a grid of 24 units. */
+/** Icons that only the console uses, as paths on a grid of 24 units. */
 const ownShapes = {
   check: 'm5 12.5 4.5 4.5L19 7.5',
   refresh: 'M4.6 9a8 8 0 0 1 14.6-1M19.5 4v4.5H15M19.4 15a8 8 0 0 1-14.6 1M4.5 20v-4.5H9',
@@ -117,7 +117,7 @@ const ownShapes = {
 } as const;
 type ConsoleIcon = IconName | keyof typeof ownShapes;
 
-/** Creates a button like `makeButton`, also with icons of the console. */
+/** Creates a button like `makeButton`, also with an icon of the console. */
 export function iconedButton(label: string, iconName: ConsoleIcon | undefined, action: () => void, className = ''): HTMLButtonElement {
   if (iconName === undefined || !(iconName in ownShapes)) return makeButton(label, iconName as IconName | undefined, action, className);
   const button = makeButton(label, undefined, action, className);
@@ -147,7 +147,7 @@ export function actionButton(
   return button;
 }
 
-/** Disables a button whose action would be refused, or enables it again. Not for a running action. */
+/** Disables a button whose action would be refused, or enables it again. Do not call this while the action runs. */
 export function refuse(button: HTMLButtonElement, isRefused: boolean): void {
   if (isRefused) button.dataset.refused = '';
   else delete button.dataset.refused;

@@ -5,12 +5,12 @@ import { ask, errorText, Refused } from './request.ts';
 import { loadingLine } from './section.ts';
 import { clear } from './shown.ts';
 
-/** Returns the token of a one-time login link, in the fragment, which is not sent to servers or proxies. */
+/** Returns the token of a one-time login link. The token is in the fragment, which is not sent to servers or proxies. */
 export function loginToken(hash: string): string | undefined {
   return /^#token=(.+)$/.exec(hash)?.[1];
 }
 
-/** Shows the login form, or signs in by the login link. */
+/** Shows the login form, or signs in with the token of the login link. */
 export async function showLogin(main: HTMLElement, onSuccess: () => void): Promise<void> {
   main.className = '';
   document.title = `${text('signIn')} – svc console`;
@@ -24,7 +24,7 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
       (error) => problemText(error, 'linkOver'),
     );
     if (message === undefined) {
-      // Until this function has returned, the page ignores the call.
+      // Call `onSuccess` later, because until this function has returned, the page ignores the call.
       setTimeout(onSuccess);
       return;
     }
@@ -83,7 +83,7 @@ export function mayChange(): boolean {
   return administrator?.role === 'operator';
 }
 
-/** Returns whether the administrator may decide about held uploads and see their content. */
+/** Returns whether the administrator may download held uploads and decide about them. */
 export function mayReview(): boolean {
   return administrator?.role === 'operator' || administrator?.role === 'reviewer';
 }

@@ -3,25 +3,25 @@ import { agoText, exactTime, isToday, wholeTime } from '../shared/dates.ts';
 import { make } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
 
-/** Makes control and invisible characters in foreign text visible. */
+/** Makes control and invisible characters in foreign text visible, because they could change the page or a terminal. */
 export function clear(text: string): string {
   return escapeInvisible(visibleControls(text));
 }
 
-/** Shows a foreign text, isolated from the text direction around it. */
+/** Shows a foreign name, path or address, isolated from the text direction around it. */
 export function datum(text: string | number | undefined | null, className = ''): HTMLElement {
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
 /**
- * Shows the message of an event, with due times in the reader's time zone.
+ * Shows the message of an event. Its due times are shown in the reader's time zone.
  *
- * @param due the due times in the message, as the API gives them
+ * @param due the due times in the message, as the API gives them; empty ones are ignored
  */
 export function messageDatum(message: string, ...due: unknown[]): HTMLElement {
   const local = (iso: string) => new Date(iso).toLocaleString(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
   const times = due.filter((iso) => typeof iso === 'string' && !Number.isNaN(Date.parse(iso))) as string[];
-  // The name of an expectation comes before the due times, and can itself contain one. So the search starts at the end.
+  // The name of an expectation comes before the due times, and may itself contain such a time. So times are searched from the end.
   const shown = times.reduceRight((told, iso) => {
     const at = told.lastIndexOf(iso);
     return at < 0 ? told : told.slice(0, at) + local(iso) + told.slice(at + iso.length);
@@ -30,8 +30,8 @@ export function messageDatum(message: string, ...due: unknown[]): HTMLElement {
 }
 
 /**
- * @param form `due`: date and time, without seconds if they are 0; `dueClock`: without the date; `age`, `ageInPhrase`: how long ago;
- *   otherwise to the second
+ * @param form `due`: date and time, without seconds if they are 0; `dueClock`: the same without the date; `age` and `ageInPhrase`: how long
+ *   ago; `inPhrase` and by default: date and time to the second
  */
 function timeIn(iso: string | undefined | null, form?: 'due' | 'dueClock' | 'age' | 'ageInPhrase' | 'inPhrase'): HTMLElement {
   const time = new Date(iso ?? '');
@@ -47,7 +47,7 @@ export function timeElement(iso: string | undefined | null): HTMLElement {
   return timeIn(iso);
 }
 
-/** Like `timeElement`, for a time within a phrase. */
+/** Like `timeElement`, but for a time within a phrase, which does not begin with a capital letter. */
 export function timeInPhrase(iso: string): HTMLElement {
   return timeIn(iso, 'inPhrase');
 }
@@ -57,12 +57,12 @@ export function dueElement(iso: string, isClock = false): HTMLElement {
   return timeIn(iso, isClock ? 'dueClock' : 'due');
 }
 
-/** Shows how long ago something happened, in the words of file lists. */
+/** Shows how long ago something happened, in the same words as the listings of files. The title has the exact time. */
 export function ageElement(iso: string | undefined | null): HTMLElement {
   return timeIn(iso, 'age');
 }
 
-/** Like `ageElement`, for a time within a phrase. */
+/** Like `ageElement`, but for a time within a phrase, which does not begin with a capital letter. */
 export function ageInPhrase(iso: string | undefined | null): HTMLElement {
   return timeIn(iso, 'ageInPhrase');
 }

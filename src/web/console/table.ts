@@ -4,8 +4,8 @@ import { text } from './language.ts';
 const focusable = 'a[href], button, input, select, summary, [tabindex]';
 
 /**
- * Replaces nodes but keeps equal ones, so that live updates keep the focus and selected text. Nodes are identified by `data-key`, otherwise
- * by position.
+ * Replaces nodes but keeps equal ones, so that live updates do not remove the focus or selected text. A node is identified by `data-key`,
+ * or by its position if it has none. In table rows, only the cells that differ are replaced.
  */
 export function renew(place: Element, nodes: readonly Element[]): void {
   const old = new Map([...place.children].map((node, index) => [keyOf(node, index), node]));
@@ -107,7 +107,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
 
     items: (): T[] => [...body.children].flatMap((row) => findItem(row) ?? []),
 
-    /** undefined for a row that is a note or does not exist. */
+    /** The items of the first and the last row; undefined if that row is a note or does not exist. */
     get ends(): { first: T | undefined; last: T | undefined } {
       return { first: findItem(body.firstElementChild), last: findItem(body.lastElementChild) };
     },
@@ -126,7 +126,12 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return rows[0];
     },
 
-    /** Inserts items at the beginning, and removes rows from the end until at most `most` are left. @returns whether rows were removed */
+    /**
+     * Inserts items at the beginning, and removes rows from the end until at most `most` are left. A note that would then be the last row
+     * is removed, too.
+     *
+     * @returns whether rows were removed
+     */
     prepend(added: readonly T[], most: number): boolean {
       const hadFocus = body.contains(document.activeElement);
       body.prepend(...added.map(makeRow));
@@ -145,7 +150,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
 }
 
 /**
- * Builds a column of check boxes, and the check box `element`, which selects all shown rows.
+ * Builds a column of check boxes, and the check box `element`, which selects all shown rows. Put `element` into the panel of the table.
  *
  * @param keyOf returns the key that identifies an item
  * @param nameOf returns the accessible name of an item's check box
@@ -183,7 +188,7 @@ export function selection<T>(keyOf: (item: T) => string, nameOf: (item: T) => st
     element: make('label.tick', all, make('span', text('selectAll'))),
     chosen,
 
-    /** Deselects items that are no longer in the list. Call this before the table shows the list. */
+    /** Removes items from the selection that are no longer in the list. Call this before the table shows the list. */
     keep(items: readonly T[]): void {
       const keys = new Set(items.map(keyOf));
       for (const key of chosen) if (!keys.has(key)) chosen.delete(key);

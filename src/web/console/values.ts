@@ -23,7 +23,7 @@ function leaf(value: unknown): HTMLElement {
   return make('code', String(value));
 }
 
-/** @param label accessible name */
+/** Shows a text in a scrollable box. @param label accessible name for screen readers */
 function source(content: string, label: string): HTMLElement {
   return make('pre.source', { tabIndex: 0, role: 'group', ariaLabel: label }, clearLines(content));
 }
@@ -38,7 +38,7 @@ export function bodySource(body: unknown, label: string): HTMLElement {
   }
 }
 
-/** Like `clear`, but keeps line breaks and tabs. */
+/** Makes control characters visible like `clear`, but keeps line breaks and tabs. */
 function clearLines(text: string): string {
   return text
     .split(/\r?\n/)
@@ -46,7 +46,7 @@ function clearLines(text: string): string {
     .join('\n');
 }
 
-/** Formats the number of finished items and the total. @param total null if unknown */
+/** Formats the number of finished items and the total. @param total null if it is unknown */
 export function countText(done: number, total: number | null): string {
   return total === null ? numberText(done) : text('running', { done, total });
 }

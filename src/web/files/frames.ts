@@ -1,8 +1,8 @@
-/** Time budget of a frame, small enough for slow machines. */
+/** Time budget of a frame in milliseconds. With a larger budget, the page would not react in time on a slow machine. */
 const budgetMs = 6;
 
 /**
- * Processes items within a time budget per frame. The first items are processed immediately.
+ * Processes items within a time budget per frame. The first items are processed immediately, the others in later frames.
  *
  * @returns a function that stops the processing
  */

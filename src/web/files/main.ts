@@ -63,7 +63,10 @@ function startOpening(): void {
   whenLayerIsAsked(openNamed);
 }
 
-/** Returns whether the preview opens over this list. That of a search result opens over its folder. */
+/**
+ * Returns whether the preview of a row opens over this list. The link of a search result leads to the folder of the result, and the preview
+ * opens there.
+ */
 function opensHere(row: Row): boolean {
   return canPreview(row) && rowLink(row).search === '';
 }
@@ -120,8 +123,8 @@ function startSearchPage(): void {
 }
 
 /**
- * Adds a checkbox that shows the typed passwords. If the new passwords differ, the form is not sent, because the reply would have empty
- * fields.
+ * Adds a checkbox to the password page: while it is checked, the typed passwords are visible. If the two new passwords differ, the browser
+ * does not send the form, because the page in the reply would have empty fields.
  */
 function offerPasswords(): void {
   const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
@@ -142,7 +145,8 @@ function offerCopies(): void {
 }
 
 /**
- * Handles forms for the trash, links, held uploads and tokens without leaving the page. Without scripts, the service uses separate pages.
+ * Handles forms for the trash, links, held uploads and tokens without leaving the page: asks for confirmation in a dialog, restores items
+ * of the trash, and renews a link. Without scripts, the service uses separate pages.
  */
 function startQuestions(): void {
   document.addEventListener(
@@ -162,7 +166,7 @@ function startQuestions(): void {
   );
 }
 
-/** Receipts are printed, so the time has seconds and the time zone, and is never "today". */
+/** Shows a time of a receipt. Readers may print a receipt, so the time has seconds and the time zone, and is never "today". */
 function showExactDate(place: HTMLElement): void {
   const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'long' });
   place.replaceChildren(make('time', whole.format(elementTime(place))));
@@ -179,7 +183,7 @@ function startRowDates(): void {
   clearInterval(growingOlder);
   const renew = (row: Row) => growsOlder(timeCell(row)) && showDate(timeCell(row));
   growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renew), minuteMs);
-  // Tooltips are written on demand, because writing one takes longer than writing the date.
+  // Tooltips are written on demand, because writing one for each row would take longer than writing its date.
   byId('list').addEventListener('pointerover', ({ target }) => {
     const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
     const cell = shown?.closest('td');
@@ -205,15 +209,18 @@ startFolder();
 startFolderChanges(startFolder);
 startLinks();
 void rowsAreWhole().then(openAskedLayer);
-// A mark for measurements: from here on, the page reacts to keys and clicks.
+// A mark for measurements. From here on the page reacts to keys and clicks.
 performance.mark('usable');
 
-/** Waits for the page and its style sheets, without which rows have no size. */
+/**
+ * Waits for the page and its style sheets, without which rows are missing or have no size. The modules are loaded before this wait, while
+ * the service still reads the folder.
+ */
 async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // A style sheet that fails to load never gets a `sheet`.
+  // A style sheet that fails to load never gets a `sheet`. The load event of the page happens even then.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 
@@ -222,7 +229,7 @@ function showPhraseDates(within: HTMLElement): void {
     (place.dataset.exact === undefined ? showDateInPhrase : showExactDate)(place);
 }
 
-/** Starts the functions of each folder page that is shown. */
+/** Starts the functions of a folder page; called for each folder that is shown. */
 function startFolder(): void {
   startRows();
   if (isAccountPage()) {

@@ -4,10 +4,10 @@ import { make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';
 import { uploadText } from './uploads/upload-text.ts';
 
-/** null if no metadata is accepted. */
+/** The fields for metadata; null if the service or the folder accepts none. */
 let fields: HTMLFieldSetElement | null = null;
 
-/** Later answers in the dialog do not change the header of an upload. */
+/** Metadata header of each upload. Later answers in the dialog do not change it. */
 const given = new WeakMap<object, [name: string, value: string]>();
 
 function inputs(name: string): HTMLInputElement[] {
@@ -21,8 +21,8 @@ function currentValue(): string {
 }
 
 /**
- * A name is required if its value is required or given. Values with `data-needed` are required if the folder requires metadata, or if any
- * value is given.
+ * Marks the required fields. A name is required if its value is required or given. Values with `data-needed` are required if the folder
+ * requires metadata, or if any value is given.
  */
 function updateRequired(): void {
   const values = inputs('metadata-value');
@@ -37,7 +37,7 @@ function updateRequired(): void {
   if (mustBeThere && !isAnyGiven && !values.some((value) => value.required)) for (const value of values.slice(0, 1)) value.required = true;
 }
 
-/** Adds a detail whose name the user enters. The name may match a pattern, or repeat another. */
+/** Adds a detail whose name the user enters. The name may match an accepted pattern, or repeat the name of another detail. */
 function moreDetails(): HTMLElement {
   const field = (label: string, name: string) =>
     make('label.field', make('span', label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));
@@ -50,7 +50,7 @@ function moreDetails(): HTMLElement {
   return detail;
 }
 
-/** Asks for the metadata of uploads if the service accepts any. @returns whether to upload */
+/** Asks for the metadata of uploads if the service accepts any. The fields keep the last answer. @returns whether to upload */
 export async function askMetadata(uploads: readonly object[]): Promise<boolean> {
   fields = document.querySelector<HTMLFieldSetElement>('#metadata');
   if (!fields || uploads.length === 0) return true;
@@ -75,7 +75,10 @@ export async function askMetadata(uploads: readonly object[]): Promise<boolean> 
   return true;
 }
 
-/** Returns the metadata header of an upload. Each character is one byte of UTF-8, because XMLHttpRequest accepts no others. */
+/**
+ * Returns the metadata header of an upload. Each character of the value is one byte of UTF-8, because XMLHttpRequest accepts no other
+ * characters.
+ */
 export function metadataHeader(upload: object): [name: string, value: string] | undefined {
   const [name, value] = given.get(upload) ?? [];
   if (!name || !value) return undefined;

@@ -32,8 +32,8 @@ async function requestPage(url: URL | string, { signal, fields }: PageRequest): 
 }
 
 /**
- * Requests HTML or XML by XMLHttpRequest, which parses it without running scripts. The content security policy forbids DOMParser. Never
- * rejects.
+ * Requests HTML or XML. XMLHttpRequest parses the reply without running its scripts. DOMParser could do that, too, but the page's content
+ * security policy forbids it. Never rejects.
  */
 export function requestDocument(
   method: string,
@@ -51,7 +51,7 @@ export function requestDocument(
   });
 }
 
-/** With these headers, a 401 opens no password dialog of the browser, and the service translates messages. */
+/** Headers of requests by scripts. Because of them, a 401 opens no password dialog of the browser, and the service translates messages. */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
 /** Returns the URL path of a member of a folder. The default is the shown folder. */
@@ -93,7 +93,10 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
   507: 'refused507',
 };
 
-/** Returns the reason of a refusal: the message of the service, or else an explanation of the status. */
+/**
+ * Returns a message with the reason of a refusal: the message of the service, or else an explanation of the status. For example, a reply
+ * from a proxy has no message.
+ */
 export function reasonFor(status: number, message: string | null | undefined): string {
   if (message) return message;
   const known = reasons[status];
@@ -101,8 +104,7 @@ export function reasonFor(status: number, message: string | null | undefined): s
 }
 
 /**
- * Sends a request of which only the success matters.
- *
+ * Sends a request when only its success matters.
  * @param known messages for certain statuses
  * @returns the problem as a message; undefined if the request succeeded
  */
@@ -121,8 +123,7 @@ export async function trySend(
 }
 
 /**
- * Checks a file or folder before the browser requests it, so that the user can sign in.
- *
+ * Checks a file or folder before the browser requests it. This request lets the user sign in; the browser's own request would not.
  * @returns the problem as a message; undefined if there is none
  */
 export function obstacle(url = folderUrl()): Promise<string | undefined> {

@@ -7,7 +7,7 @@ let underWay: Promise<boolean> | undefined;
 
 /** Asks for the password after the session has ended. Concurrent calls share one dialog. @returns whether the user signed in */
 export function signInAgain(): Promise<boolean> {
-  // The reloaded page of a share link asks for the password of the link.
+  // When the page of a share link is reloaded, it asks for the password of the link.
   if (location.pathname.startsWith('/__svc__/')) {
     location.reload();
     return Promise.resolve(false);
@@ -36,12 +36,12 @@ async function showForm(): Promise<boolean> {
   return answer === 'ok';
 }
 
-/** Returns the name of the page's account; empty if there is none. */
+/** Returns the name of the account to which the page belongs; empty if there is none. */
 export function currentUserName(): string {
   return document.querySelector('.who')?.textContent ?? '';
 }
 
-// The redirect that follows a login only shows that it succeeded.
+// A login from a page sets the cookie and redirects. The redirect is not followed, because it only shows that the login succeeded.
 async function login(username: string, password: string): Promise<string | undefined> {
   try {
     const reply = await fetch('/__svc__/login', {

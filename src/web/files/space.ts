@@ -10,13 +10,13 @@ interface Space {
   availableBytes: number;
 }
 
-/** Asks for the quota (RFC 4331). */
+/** The PROPFIND body that asks for the quota (RFC 4331). */
 const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
 
-/** If a larger fraction of the quota is used, the page shows a warning. */
+/** Fraction of the quota. If more of the quota is used, the page shows a warning. */
 const nearlyFull = 0.9;
 
-/** Asks the service for the quota of the account. @returns undefined if it is not reported */
+/** Asks the service for the quota of the account. @returns undefined if the service does not report it */
 export async function askSpace(): Promise<Space | undefined> {
   const folder = isAccountPage() ? '/home/' : folderUrl();
   const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };
@@ -26,7 +26,7 @@ export async function askSpace(): Promise<Space | undefined> {
   return space.usedBytes + space.availableBytes > 0 ? space : undefined;
 }
 
-/** Shows the used quota in the menu. */
+/** Shows in the menu how much of the quota is used. */
 export async function showSpace(): Promise<void> {
   const space = await askSpace();
   const place = byId('space');
@@ -34,7 +34,7 @@ export async function showSpace(): Promise<void> {
   if (space) place.replaceChildren(...bar(space));
 }
 
-/** Shows a warning if the quota is nearly used up. */
+/** Shows a warning on the page if the quota is nearly used up. */
 export async function showNearlyFull(): Promise<void> {
   const main = byId('main');
   const space = await askSpace();
@@ -43,10 +43,13 @@ export async function showNearlyFull(): Promise<void> {
     main.querySelector('#members')?.before(make('div.quota', ...bar(space)));
 }
 
-/** Pauses before the page asks whether a download was counted, which can take a while. */
+/** Pauses in milliseconds before the page asks whether a download was counted. The request for the download can take a while. */
 const pausesMs = [500, 2000, 5000];
 
-/** Shows how many downloads of a link are left. Loading the page again would cancel a download whose reply has not arrived. */
+/**
+ * After a download through a link with a limit, shows how many downloads are left, or that the link has ended. The page must not be loaded
+ * again, because that would cancel a download whose reply has not arrived.
+ */
 export async function showDownloadsLeft(): Promise<void> {
   for (const pauseMs of pausesMs) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -21,7 +21,7 @@ export function shortTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'medium' }).format(timeMs);
 }
 
-/** Returns the time at which a wait ends, rounded up to a minute, with the date if that is not today. */
+/** Returns the time at which a wait ends, rounded up to a minute. If the wait does not end today, the date is included. */
 export function timeAfter(waitSeconds: number): string {
   const nowMs = Date.now();
   const timeMs = Math.ceil((nowMs + waitSeconds * 1000) / minuteMs) * minuteMs;
@@ -31,10 +31,10 @@ export function timeAfter(waitSeconds: number): string {
 const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
 
 /**
- * Describes a time to the second, today and yesterday in words.
- *
+ * Describes a time to the second. Today and yesterday are words, as in lists of files.
  * @param isShort whether seconds are omitted if they are 0
  * @param isInPhrase whether the day does not begin with a capital letter
+ * @returns the day, and the time of day
  */
 export function exactTime(timeMs: number, isShort = false, isInPhrase = false): [day: string, time: string] {
   const days = dayNumber(timeMs) - dayNumber(Date.now());
@@ -56,11 +56,15 @@ function dayNumber(timeMs: number): number {
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;
 }
 
-/** Describes a time, depending on its age. @returns the visible text, and further text for screen readers */
+/**
+ * Describes a time as now, minutes ago, a time of today or yesterday, days ago, or a date, depending on its age.
+ *
+ * @returns the visible text, and further text for screen readers
+ */
 function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string] {
   const ageMs = nowMs - timeMs;
   const days = dayNumber(nowMs) - dayNumber(timeMs);
-  // Files can have future times, for example because a clock is fast.
+  // Files can have future times, for example because a clock is fast. Such a time is shown as a date.
   if (ageMs < -minuteMs || days >= recentDays) return [date.format(timeMs), time.format(timeMs)];
   const rest = `${date.format(timeMs)}, ${time.format(timeMs)}`;
   if (ageMs < minuteMs) return [relative.format(0, 'second'), rest];
@@ -72,7 +76,7 @@ function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string]
 /** Describes a time as lists of files do: minutes ago, a time of today or yesterday, days ago, or a date. */
 export function agoText(timeMs: number, isInPhrase = false): string {
   const nowMs = Date.now();
-  // In a phrase, "now" would be misread: "Last error now".
+  // In a phrase, the time of a few seconds ago is not "now", because "Last error now" says something else.
   if (isInPhrase && timeMs <= nowMs && nowMs - timeMs < minuteMs) return relative.format(-Math.ceil((nowMs - timeMs + 1) / 1000), 'second');
   const [shown] = timeWords(timeMs, nowMs);
   return isInPhrase ? shown : capitalised(shown);
@@ -84,7 +88,7 @@ export function showDate(place: HTMLElement): void {
   place.replaceChildren(make('time', capitalised(shown)), make('span.hidden', ` (${rest})`));
 }
 
-/** Like `showDate`, for a time within a phrase. A future time gets the time of day. */
+/** Like `showDate`, but for a time within a phrase. A future time is shown as today, tomorrow or a date, with the time of day. */
 export function showDateInPhrase(place: HTMLElement): void {
   const [timeMs, nowMs] = [elementTime(place), Date.now()];
   if (timeMs - nowMs > minuteMs / 2) {

@@ -12,17 +12,21 @@ export interface DialogModel {
   title: string;
   content: Child[];
   buttons: DialogButton[];
-  /** Called with the value of the pressed button before the dialog closes. If it returns a text, the dialog shows it and stays open. */
+  /**
+   * Called with the value of the pressed button, before the dialog closes. If it returns a text, the dialog shows the text (unless it is
+   * empty) and stays open.
+   * While it runs, the dialog cannot be closed.
+   */
   check?: (value: string) => Promise<string | undefined>;
-  /** Stops the work of `check` by a button that the dialog then has. */
+  /** Stops the work of `check`. While `check` runs, the dialog has a button for this. */
   onStop?: () => void;
-  /** Whether `check` starts when the dialog opens. */
+  /** Whether `check` starts when the dialog opens, before any button is pressed. */
   isRunning?: boolean;
-  /** Whether the dialog contains a text to read. If so, the title gets the focus. */
+  /** Whether the dialog contains a text to read. If it does, the title gets the focus, so that reading begins at the top. */
   isText?: boolean;
   /** Element that gets the focus; by default the first field or button. */
   focus?: HTMLElement;
-  /** Value of the button that gets the focus. */
+  /** Value of the button that gets the focus in place of the first field or button. */
   focusOn?: string;
   /** Number of characters that are selected in the focused field; by default all of them. */
   selectedLength?: number | undefined;
@@ -90,8 +94,8 @@ export function ask(model: DialogModel): Promise<string> {
       model.focus?.focus();
     };
     dialog.addEventListener('cancel', (event) => settling && event.preventDefault());
-    // A second Escape would close the dialog even if `cancel` is prevented. The listener is on the document, because a disabled button
-    // loses the focus.
+    // A second Escape would close the dialog even if its `cancel` event is prevented. The listener is on the whole document, because a
+    // button that was disabled has lost the focus to the page.
     const onKey = (event: KeyboardEvent) => {
       const isOnTop = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog;
       if (settling && isOnTop && event.key === 'Escape') event.preventDefault();
@@ -105,7 +109,7 @@ export function ask(model: DialogModel): Promise<string> {
     });
     dialog.showModal();
     if (model.isRunning) begin('');
-    // The browser focuses a list that scrolls, where Enter does nothing. So the Cancel button gets the focus.
+    // If a list of names scrolls, the browser gives it the focus. Enter would do nothing there, so the Cancel button gets the focus.
     const focusOn = model.focusOn ?? (document.activeElement?.matches('.names, .doomed') ? 'cancel' : undefined);
     (model.focus ?? buttons.find(({ value }) => value === focusOn))?.focus();
     if (!(model.focus instanceof HTMLInputElement)) return;
@@ -114,7 +118,7 @@ export function ask(model: DialogModel): Promise<string> {
   });
 }
 
-/** Closes the dialogs of a folder that is no longer shown, except those with `stays` and those that are working. */
+/** Closes the dialogs of a folder that is no longer shown. Dialogs with `stays`, and those whose work is running, remain open. */
 export function closeDialogs(): void {
   for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]:not(.stays)'))
     if (dialog.dispatchEvent(new Event('cancel', { cancelable: true }))) dialog.close();
@@ -125,7 +129,7 @@ export function cancelButton(): DialogButton {
   return { value: 'cancel', label: sharedText('cancel') };
 }
 
-/** Number of names and characters that a list shows without scrolling on the narrowest screen. */
+/** Number of names, and of characters, that a list shows without scrolling even on the narrowest screen. */
 const namesInSight = 4;
 const charactersInSight = 100;
 
@@ -134,15 +138,15 @@ export function firstOf(items: readonly string[], count: number): string[] {
   return items.length > count ? [...items.slice(0, count), `… +${items.length - count}`] : [...items];
 }
 
-/** Builds a list of names for a dialog, cut off if it is long. */
+/** Builds a list of names for a dialog. A long list is cut off. */
 export function nameList(names: readonly string[]): HTMLElement {
   const items = firstOf(names.map(displayName), 50).map((name) => make('li', make('bdi', name)));
-  // A scrollable list must be focusable. Others are not, because they would look like a field.
+  // A scrollable list must be focusable. Other lists are not, because a focusable list looks like a field.
   const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }
 
-/** Builds a progress bar. `show` sets how many items are done. */
+/** Builds a progress bar. `show` sets how many of `total` items are done. */
 export function progressBar(label: string, total: number) {
   const bar = make('progress', { max: total, ariaLabel: label });
   const counter = make('p.hint');

@@ -6,8 +6,7 @@ type Made<S> = S extends `${infer T extends Tag}.${string}` ? HTMLElementTagName
 type Properties<E> = { [K in Exclude<keyof E, 'attributes' | 'children'>]?: E[K] | undefined } & { attributes?: Record<string, string> };
 
 /**
- * Creates an element. Strings are never parsed as HTML.
- *
+ * Creates an element. Strings become text nodes and are never parsed as HTML.
  * @param selector tag and classes, such as `p.notice.error`
  * @param rest optional properties, then children
  */
@@ -39,14 +38,14 @@ export function icon(name: IconName): SVGSVGElement {
   return drawnIcon(iconShapes[name]);
 }
 
-/** Creates an icon from a path on a grid of 24 units, hidden from screen readers. */
+/** Creates an icon from a path on a grid of 24 units. It is hidden from screen readers. */
 export function drawnIcon(shape: string): SVGSVGElement {
   const svg = makeSvg('svg', { class: 'icon', viewBox: '0 0 24 24', 'aria-hidden': 'true' });
   svg.append(makeSvg('path', { d: shape }));
   return svg;
 }
 
-/** Creates a button with an icon before its label. With `compact`, narrow screens show only the icon. */
+/** Creates a button with an icon before its label. With the class `compact`, narrow screens show only the icon. */
 export function makeButton(label: string, iconName: IconName | undefined, action: () => void, className = ''): HTMLButtonElement {
   const shown = className.includes('compact') ? make('span', { className: 'wide' }, label) : label;
   const button = make('button', { type: 'button', className, title: shown === label ? '' : label }, iconName && icon(iconName), shown);
@@ -54,14 +53,14 @@ export function makeButton(label: string, iconName: IconName | undefined, action
   return button;
 }
 
-/** Creates a quiet button that shows only an icon. */
+/** Creates a quiet button that shows only an icon. Screen readers get its label. */
 export function iconButton(label: string, iconName: IconName, action: () => void): HTMLButtonElement {
   const button = makeButton('', iconName, action, 'quiet');
   button.ariaLabel = label;
   return button;
 }
 
-/** Returns an element that must be on the page. @throws Error if it is missing */
+/** Returns the element with an ID that must be on the page. @throws Error if it is missing */
 export function byId(id: string): HTMLElement {
   const element = document.getElementById(id);
   if (!element) throw new Error(`The page has no #${id}.`);

@@ -2,16 +2,16 @@ import { fillText, type Text, type TextValues } from '../../lib/translated-text.
 
 const { lang } = document.documentElement;
 
-/** The language of the page with the user's region. */
+/** The language of the page with the user's region, for dates and numbers. */
 export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === lang) ?? lang;
 
-/** Texts that all scripts share. */
+/** Texts that all scripts share. They are for dialogs, messages, and parts that are loaded later. */
 type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
 type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
 
 let loaded: { tag: string; texts: Texts<never> } | undefined;
 
-/** Loads the texts of a script in the language of the page, otherwise in English. */
+/** Loads the texts of a script in the language of the page. If that fails, the texts are English. */
 export async function loadTexts<Name extends string>(
   english: Texts<Name>,
   others: Readonly<Record<string, () => Promise<{ default: Texts<Name> }>>>,
@@ -22,7 +22,7 @@ export async function loadTexts<Name extends string>(
   return chosen;
 }
 
-/** Creates the text function of a part of the script that has texts of its own. */
+/** Creates the text function of a part of the script that contains its own texts in all languages. */
 export function partTexts<Name extends string>(
   all: Readonly<Record<string, Readonly<Record<Name, Text>>>> & { en: Readonly<Record<Name, Text>> },
 ) {
@@ -39,7 +39,7 @@ export function sharedText(name: SharedTextName, values?: TextValues): string {
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
 
-/** Creating a format takes longer than using it. */
+/** Cached number formats by unit, because creating a format takes longer than using it. */
 const formats = new Map<number, Intl.NumberFormat>();
 
 function unitFormat(power: number): Intl.NumberFormat {
@@ -50,7 +50,7 @@ function unitFormat(power: number): Intl.NumberFormat {
   return format;
 }
 
-/** Formats a size; a kilobyte has 1000 bytes. */
+/** Formats a size in decimal units: a kilobyte has 1000 bytes. */
 export function sizeText(bytes: number): string {
   const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
   return unitFormat(power).format(Math.round((bytes / 1000 ** power) * 10) / 10);

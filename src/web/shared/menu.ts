@@ -1,6 +1,6 @@
 import { byId } from './dom.ts';
 
-/** Handles the choice of the colours without a new page. */
+/** Handles the form with which the user chooses the colours, so that a choice loads no new page. */
 export function startThemes(): void {
   const form = document.querySelector<HTMLFormElement>('form.theme');
   form?.addEventListener('submit', (event) => {
@@ -12,7 +12,7 @@ export function startThemes(): void {
   });
 }
 
-// The service reads the cookie, so that the next page has the right colours from the start.
+// The service reads the cookie and writes the choice into the next page, so that this page has the right colours from the start.
 function choose(theme: string): void {
   const isSystem = theme === 'system';
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that the page supports
@@ -23,21 +23,21 @@ function choose(theme: string): void {
 
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 
-/** Adds a button to the menu of the page. Pressing it closes the menu. */
+/** Adds a button to the menu of the page. When it is pressed, the menu closes. */
 export function addToMenu(button: HTMLButtonElement): void {
   // Pages of share links have no menu.
   document.querySelector('#menu hr')?.before(button);
-  // A closing menu returns the focus to its opener, and the action may move it. So the menu closes first.
+  // When the menu closes, the focus returns to the button that opened it. So the menu closes before the action, which may move the focus.
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }
 
-/** Makes the arrow keys, Home and End move the focus in the menu. It opens and closes without scripts. */
+/** Makes the arrow keys, Home and End move the focus in the menu. The menu is a popover, so it opens and closes without scripts. */
 export function startMenu(): void {
   const menu = byId('menu');
   const opener = document.querySelector<HTMLElement>('[popovertarget=menu]');
   const onKey = (event: KeyboardEvent) => {
     const isOpen = menu.matches(':popover-open');
-    // Otherwise Escape would clear the selection, and arrows would move to the list.
+    // The page must not handle the key as well: Escape would clear the selection, and arrows would move to the list.
     if (isOpen) event.stopPropagation();
     const items = [...menu.querySelectorAll<HTMLElement>('a, button')].filter((item) => getComputedStyle(item).display !== 'none');
     const at = items.indexOf(document.activeElement as HTMLElement);

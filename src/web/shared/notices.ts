@@ -1,10 +1,10 @@
 import { byId, iconButton, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
-/** Errors take longer to read. */
+/** Time in milliseconds for which a message is shown. Errors take longer to read. */
 const staysMs = { success: 6_000, error: 15_000 } as const;
 
-/** Older messages are removed. */
+/** Maximum number of messages. Older ones are removed. */
 const maxAtOnce = 3;
 
 interface NoticeAction {
@@ -13,7 +13,7 @@ interface NoticeAction {
 }
 
 /**
- * Shows a message, which screen readers announce. It stays while it is hovered or focused.
+ * Shows a message, which screen readers announce. After a while it disappears, unless it is hovered or focused.
  *
  * @returns a function that removes the message
  */
@@ -37,7 +37,7 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   return remove;
 }
 
-/** Shows the message that the service wrote into the page. */
+/** Shows the message that the service wrote into the page after a form was sent. */
 export function startNotices(): void {
   for (const told of byId('notices').querySelectorAll('p')) {
     told.remove();

@@ -2,9 +2,8 @@ import { sharedText } from './locale.ts';
 import { notice } from './notices.ts';
 
 /**
- * Loads a part of the script from its own file. Write `loadPart(() => import('./part.ts'))`, and import the part in no other way
- * (scripts/page-scripts.mjs).
- *
+ * Loads a part of the script from its own file. Write `loadPart(() => import('./part.ts'))` in a module of `page.js`, which must not import
+ * the part in any other way (scripts/page-scripts.mjs).
  * @returns undefined after a failure, for which a message is shown
  */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T | undefined> {

@@ -18,24 +18,24 @@ import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { LocalHandler } from './local-handler.ts';
 import { pausedBy, stopReasons } from './stop-reasons.ts';
 
-/** Interval, in milliseconds, between heartbeats. */
+/** Interval, in milliseconds, at which the engine sends a heartbeat to the store and reads operators' requests from it. */
 const beatEveryMs = 2000;
 
-/** Age, in milliseconds, at which stored states are read again. */
+/** Age, in milliseconds, at which the stored states of the handlers are read again. */
 const maxStateAgeMs = 10_000;
 
-/** The state of a handler, for statistics. */
+/** The current state of one handler, for statistics. */
 export interface HandlerState {
   handler: string;
-  /** `stopped` after too many failures or an internal error, or without a node; `paused` by an operator. */
+  /** `stopped` after too many failures or an internal error, or if no node delivers for the handler; `paused` by an operator. */
   state: 'running' | 'stopped' | 'paused';
   /** The reason why the handler does not run. */
   reason?: string | undefined;
-  /** Deliveries in the last minute, including those for uploads. Retries do not count. */
+  /** Number of deliveries in the last minute, including those for which uploads waited. Retries do not count. */
   deliveriesPerMinute: number;
-  /** With several nodes: the node that delivers. */
+  /** With several nodes: the node that delivers for the handler. */
   node?: string | undefined;
-  /** With several nodes: whether this node has the lease. */
+  /** With several nodes: whether this node has the handler's lease. */
   hasLease?: boolean;
   /** All events before this position were handled. */
   position: LogPosition;
@@ -55,13 +55,13 @@ export interface EngineDependencies {
   log: Log;
 }
 
-/** Suspended URLs and request rate. They survive a change of the handler's options. */
+/** The suspended URLs and the request rate of a handler. Both are kept when the options of the handler change. */
 interface Meters {
   health: UrlSuspensions;
   rate: RateMeter;
 }
 
-/** Delivers the journal to all event handlers. With several nodes, each handler runs on one of them. */
+/** Delivers the journal to all event handlers. Each handler has its own position. With several nodes, each handler runs on one of them. */
 export class DeliveryEngine {
   readonly #store: DeliveryStore;
   readonly #dependencies: EngineDependencies;
@@ -72,7 +72,7 @@ export class DeliveryEngine {
   readonly #abort = new AbortController();
   readonly #acquiring = new ReadWriteLock();
   readonly #timer: Timer;
-  /** The last known states, and the monotonic time of their reading. */
+  /** The last known states of the handlers, and the monotonic time when they were read. */
   #known: { states: Map<string, HandlerState>; atMs: number };
 
   constructor(store: DeliveryStore, dependencies: EngineDependencies) {
@@ -84,17 +84,17 @@ export class DeliveryEngine {
     void this.#beat();
   }
 
-  /** Creates handlers without starting them. @throws ServiceError if a CA file cannot be read */
+  /** Creates the handlers of a configuration without starting them. @throws ServiceError if a CA file cannot be read */
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
     return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler)]));
   }
 
   /**
-   * Runs only the given handlers. Unchanged handlers continue; stopped ones start again.
+   * Runs only the given handlers. A handler whose options are unchanged continues. A stopped handler starts again.
    *
-   * @param known UUIDs of all configured handlers, whose positions are kept
-   * @returns a promise that resolves when the start positions of new handlers are stored
+   * @param known UUIDs of all handlers of the configuration, including disabled ones. The positions of all of them are kept
+   * @returns a promise that resolves when the start positions of new handlers are stored, so that they get all later events
    */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
     for (const [uuid, handler] of this.#handlers) {
@@ -111,7 +111,7 @@ export class DeliveryEngine {
     await declared;
   }
 
-  /** Returns the states of the handlers; the last known ones while the store is unreachable. */
+  /** Returns the states of the handlers. While the store is unreachable, these are the last known ones. */
   async figures(): Promise<HandlerState[]> {
     try {
       return await this.#readStates();
@@ -122,11 +122,12 @@ export class DeliveryEngine {
   }
 
   /**
-   * Pauses a handler after its running requests. Emits `componentStopped`. The pause survives restarts and reloads. Other nodes follow
-   * within seconds.
+   * Pauses a handler. Running requests finish, and no further requests are sent. Emits `componentStopped`. The pause survives restarts and
+   * reloads. Other nodes follow it within a few seconds.
    *
    * @param by name of the operator
-   * @throws ServiceError `not-found` for an unknown handler; `unavailable`, `storage-full` or `internal` if the pause cannot be stored
+   * @throws ServiceError `not-found` for a handler that this configuration does not run; `unavailable`, `storage-full` or `internal` if the
+   *   pause cannot be stored
    */
   async pause(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
@@ -163,14 +164,14 @@ export class DeliveryEngine {
     return this.#findMeters(uuid).health.suspended(options.url);
   }
 
-  /** Lifts the suspension of a URL. @returns whether it was suspended @throws the errors of `pause` */
+  /** Lifts the suspension of a URL. @returns whether the URL was suspended. @throws the errors of `pause` */
   async liftSuspension(uuid: string, url: string): Promise<boolean> {
     this.#find(uuid);
     return this.#findMeters(uuid).health.lift(url);
   }
 
   /**
-   * Stops all handlers. Without other nodes, each handler first delivers the rest of the journal, until a delivery fails.
+   * Stops all handlers. If there are no other nodes, each handler first delivers the rest of the journal, until a delivery fails.
    *
    * @returns whether all running requests finished in time
    */
@@ -229,7 +230,7 @@ export class DeliveryEngine {
       const { health, rate } = this.#findMeters(handler);
       const { waiting = { events: 0, oldestMs: undefined } } = this.#known.states.get(handler)?.shared ?? {};
       const nothing = { handler, state: 'stopped' as const, reason, position: journal.end };
-      // Handlers on this node have a current state.
+      // The states of handlers that run on this node are always current.
       const own = runner?.status.state === 'running' && { state: 'running' as const, reason: undefined };
       return {
         ...(this.#known.states.get(handler) ?? nothing),

@@ -17,19 +17,22 @@ export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequ
   log: Log;
 }
 
-/** Pause before a failed read of the journal is repeated, in milliseconds. */
+/** Pause in milliseconds before a failed read of the journal is repeated. */
 const readAgainMs = 1000;
 
-/** Age at which a waiting retry is dropped, in milliseconds. It is longer than the longest `retry_for`. */
+/** Age in milliseconds at which a waiting retry is dropped. It is longer than the longest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A running request. The handler's position stays before the oldest one. */
+/**
+ * A running request, made by this runner or by an upload that waits for the handler. The handler's position stays before the oldest running
+ * request.
+ */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
 }
 
-/** Delivers the journal to one handler in order. Up to `concurrency` requests run at the same time. */
+/** Delivers the journal to one handler in order, from its position on. Up to `concurrency` requests run at the same time. */
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #dependencies: RunnerDependencies;
@@ -45,27 +48,30 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #isOver = false;
-  /** Deliveries that wait for a retry, by their first event, including those of the previous owner. */
+  /**
+   * The deliveries that wait for a retry, by their first event. Deliveries of the previous owner are included until this runner reaches
+   * them.
+   */
   readonly #waiting: Map<string, WaitingRetry>;
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param status can outlive this runner, because uploads may still wait for the handler
+   * @param status status of the handler. It can outlive this runner, because uploads may still wait for the handler
    * @param from position in the journal at which to begin
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
-    // After a change of the filters, this runner may never reach old entries.
+    // Old entries are dropped, because after a change of the filters this runner may never reach their events.
     const recent = dependencies.waiting.filter(({ sinceMs }) => dependencies.clock.nowMs() - sinceMs < forgottenAfterMs);
     this.#waiting = new Map(recent.map((wait) => [wait.event, wait]));
     this.handler = status.handler;
     this.status = status;
     this.#cursor = from;
     this.#dependencies = dependencies;
-    // Any number of uploads can wait, each with a listener.
+    // Each running request adds a listener, and any number of uploads can wait. Node.js must not warn about many listeners.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether this runner takes no further events. Another runner can then continue. */
+  /** Whether this runner takes no further events, because it has ended or is ending. Another runner can then continue for the handler. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -79,21 +85,21 @@ export class HandlerRunner {
     return [...this.#waiting.values()];
   }
 
-  /** @param reason reason of an operator's request to start the handler */
+  /** @param reason reason of the operator's request that started the handler, if any */
   start(reason?: string): void {
     this.status.began(reason);
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
-  /** Delivers the events that are in the journal now, until the first failure. @param abort cancels running requests */
+  /** Delivers the events that are in the journal now, until the first failure, and ends. @param abort cancels running requests */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
   /**
-   * Takes no further events, and ends after the running requests. Waiting retries are left to the next owner. @param abort cancels running
-   * requests
+   * Takes no further events, and ends when the running requests have ended. Deliveries that wait for a retry are left to the next owner.
+   * @param abort cancels running requests
    */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;
@@ -185,7 +191,7 @@ export class HandlerRunner {
     return isFurther;
   }
 
-  // The cause of an error, such as too many open files, may soon be gone.
+  // Tries again after an error, because its cause, such as too many open files, may soon be gone.
   async #read(reader: EventReader): Promise<EventBlock> {
     for (;;) {
       try {
@@ -200,7 +206,7 @@ export class HandlerRunner {
   }
 
   async #waitForMore(): Promise<void> {
-    // Lets other work run.
+    // Lets other work run, even if the journal always has more events.
     await new Promise(setImmediate);
     try {
       await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);
@@ -213,8 +219,8 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // Returns true if the event was delivered for an upload, or if that is not known yet. Meanwhile the position stays before the event, so
-  // that a restart repeats the delivery.
+  // Returns true if the event was delivered while an upload waited, or if that is not known yet. In the second case, the position stays
+  // before the event, so that a restart repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -223,7 +229,7 @@ export class HandlerRunner {
     this.#flights.push(flight);
     void outcome.willBeMade.then((isMade) => {
       if (isMade) this.#land(flight);
-      // After the end of this runner, the next one reads the event again.
+      // If this runner has ended, the next one reads the event again, because the position stayed before it.
       else if (this.#isRunning) return this.#deliver([{ event, raw, position }], flight);
       return undefined;
     });
@@ -245,7 +251,7 @@ export class HandlerRunner {
       delivered = await this.handler.deliver(batch, signals);
     } catch (error) {
       if (error instanceof DeliveryInterrupted) {
-        // The position stays before the unfinished request.
+        // The position stays before the unfinished request, and this runner delivers no further events.
         this.#isOver = true;
         return;
       }

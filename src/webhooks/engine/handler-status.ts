@@ -7,10 +7,10 @@ import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 import { failedInRow, stopReasons } from './stop-reasons.ts';
 
-/** Maximum number of event UUIDs in a log line. The delivery record has all of them. */
+/** Maximum number of event UUIDs in one log line. The delivery record has the UUIDs of all events of the request. */
 const maxUuidsInLog = 100;
 
-/** Reports the outcomes of deliveries as events and in the log. Stops the handler after too many failures. */
+/** Reports the outcomes of a handler's deliveries as events and in the log. Stops the handler after too many failures. */
 export class HandlerStatus {
   readonly handler: WebhookHandler;
   readonly #events: EventDispatcher;
@@ -25,7 +25,7 @@ export class HandlerStatus {
     this.#log = log;
   }
 
-  /** Reports that the handler delivers (`componentStarted`). @param reason reason of the operator's request, if any */
+  /** Reports that the handler delivers (`componentStarted`). @param reason reason of an operator's request, if it started the handler */
   began(reason?: string): void {
     this.#emitState(eventIds.componentStarted, { reason });
   }
@@ -37,12 +37,12 @@ export class HandlerStatus {
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** `stopped` after too many failures (`fail_after_errors`) or an internal error. */
+  /** The state of the handler. It is `stopped` after too many failures (`fail_after_errors`) or an internal error. */
   get state(): 'running' | 'stopped' | 'ended' {
     return this.#state;
   }
 
-  /** The reason; undefined if the handler did not stop. */
+  /** The reason why the handler stopped; undefined if it did not. */
   get stopped(): string | undefined {
     return this.#state === 'stopped' ? (this.#reason ?? '') : undefined;
   }
@@ -79,7 +79,7 @@ export class HandlerStatus {
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** Emits `eventDelivered` or `deliveryFailed` for each event, and `urlSuspended` for each suspended URL. */
+  /** Reports a delivery. Emits `eventDelivered` or `deliveryFailed` for each event, and `urlSuspended` for each suspended URL. */
   tell({ events, result }: Delivered): void {
     const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)
@@ -87,7 +87,8 @@ export class HandlerStatus {
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // An `eventDelivered` about a delivery event would cause the next one, without end. A forwarded file has `fileForwarded` instead.
+      // The delivery of an event about a delivery causes no `eventDelivered`, because that event would cause the next one, without end. A
+      // forwarded file causes none either, because it has the event `fileForwarded`. Both kinds of deliveries are in the delivery records.
       if (isDelivered && (isDeliveryEvent(event) || component.type === 'forward')) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });

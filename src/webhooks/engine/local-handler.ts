@@ -13,10 +13,10 @@ import type { DeliveryStore, KeptProgress, NodeShare, Ownership } from './delive
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
-/** Interval between attempts to own the handler or renew the ownership, in milliseconds. */
+/** Interval, in milliseconds, at which this process tries to own the handler, or renews its ownership. */
 const askEveryMs = 1000;
 
-/** Within this time after an operator's request (in milliseconds), a start reports the reason of the request. */
+/** If a handler starts within this time (in milliseconds) after an operator's request, it reports the reason of the request. */
 const reasonForMs = 60_000;
 
 export interface LocalHandlerDependencies {
@@ -35,8 +35,8 @@ export interface LocalHandlerDependencies {
 }
 
 /**
- * A handler in this process. It delivers the journal only while the process owns it. Events for which uploads wait are delivered at any
- * time.
+ * A handler in this process. The events of the journal are delivered only while the process owns the handler. The single events for which
+ * uploads wait are delivered at any time.
  */
 export class LocalHandler implements BlockingHandler {
   readonly options: EventHandlerOptions;
@@ -57,7 +57,7 @@ export class LocalHandler implements BlockingHandler {
 
   /**
    * @param handler closed when this object has ended
-   * @param before resolves when the previous handler has ended
+   * @param before resolves when the handler that this one replaces has ended
    */
   constructor(handler: WebhookHandler, before: Promise<void> | undefined, dependencies: LocalHandlerDependencies) {
     this.options = handler.options;
@@ -71,7 +71,7 @@ export class LocalHandler implements BlockingHandler {
     this.#ended = this.#run(before);
   }
 
-  /** Undefined while this process does not own the handler. */
+  /** The runner; undefined while this process does not own the handler. */
   get runner(): HandlerRunner | undefined {
     return this.#runner;
   }
@@ -81,24 +81,24 @@ export class LocalHandler implements BlockingHandler {
     return this.#isOwned && !this.#isLeaving;
   }
 
-  /** Whether the handler stopped here, after too many failures or an internal error. */
+  /** Whether the handler stopped in this process, after too many failures or an internal error. */
   get isStopped(): boolean {
     return (this.#runner ?? this).status.state === 'stopped';
   }
 
-  /** Counts the deliveries of the runner and those for uploads. */
+  /** The status of the handler. It counts the deliveries of the runner and the deliveries for uploads. */
   get status(): HandlerStatus {
     return this.#status;
   }
 
-  /** Replaces a paused or stopped handler by a new one. @throws the errors of `make` */
+  /** Replaces a paused or stopped handler by a new one that can run. @throws the errors of `make` */
   renew(): void {
     const handler = this.#dependencies.make();
     this.#status.handler.close();
     this.#status = new HandlerStatus(handler, this.#dependencies);
   }
 
-  /** Follows an operator's request. Uploads do not wait for a paused handler, which delivers their events later. */
+  /** Follows an operator's request. Uploads do not wait for a paused handler. The handler delivers their events later. */
   followOrder(): void {
     if (this.#isEnding || this.#isPaused === (this.#unregister === undefined)) return;
     if (this.#isPaused) this.unregister();
@@ -118,7 +118,7 @@ export class LocalHandler implements BlockingHandler {
   /**
    * Ends after the running requests, and releases the handler.
    *
-   * @param drains whether to deliver the events in the journal first, until a delivery fails
+   * @param drains whether the events that are now in the journal are delivered first; this ends at the first delivery that fails
    */
   async end({ drains = false } = {}): Promise<void> {
     if (drains) await this.#tried;
@@ -132,7 +132,7 @@ export class LocalHandler implements BlockingHandler {
   }
 
   /**
-   * Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end). Sends nothing if the handler does not want the event
+   * Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end). Sends nothing if the handler does not want the event,
    * or does not run.
    */
   async deliver(...[event, marks, position]: Parameters<BlockingHandler['deliver']>): Promise<BackendDelivery> {
@@ -188,7 +188,7 @@ export class LocalHandler implements BlockingHandler {
     this.#hasTried();
   }
 
-  /** One at a time, so that a node never takes more than its share. */
+  /** Acquires the handler. A node acquires its handlers one after the other, so that it never takes more than its share. */
   #acquire(): Promise<Ownership | undefined> {
     const { store, share, acquiring } = this.#dependencies;
     return acquiring.exclusive(async () => {
@@ -254,17 +254,21 @@ export class LocalHandler implements BlockingHandler {
     return runner;
   }
 
-  /** Keeps the handler until it ends, is paused, started again or lost, or until this node owns too many handlers. */
+  /**
+   * Keeps the handler until one of these happens: `end` is called, the runner ends, an operator pauses the handler or starts it again after
+   * it stopped, this node owns too many handlers, or the ownership is lost.
+   */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // Only a request after the stop starts the handler again.
+    // Time of the last request that an operator made before the handler stopped. Only a later request starts the handler again.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // No `await` between comparison and assignment: too many handlers could be handed over.
+        // There must be no `await` between the comparison and the assignment. Otherwise several handlers could be handed over although one
+        // would be enough.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);

@@ -8,15 +8,15 @@ export function failedInRow(failures: number): string {
   return `${failures} ${failures === 1 ? 'delivery' : 'deliveries'} failed in a row`;
 }
 
-/** Other reasons why a handler does not run. */
+/** The other reasons why a handler does not run. They are fixed texts. */
 export const stopReasons = { fault: 'an internal error, see the log', 'no-node': 'no node delivers for it at present' } as const;
 
-/** Codes of the reasons. The value of `failures` is their number, and that of `paused` the operator's name. */
+/** The codes of the reasons. `failures` has the number of failures as its value, and `paused` the name of the operator. */
 export const stopCodes = ['failures', 'paused', 'fault', 'no-node'] as const;
 export type StopCode = (typeof stopCodes)[number];
 
 /**
- * Finds code and value of a reason, for translations. Nodes exchange only its text.
+ * Finds the code and the value of a reason, for translations. Nodes exchange only the text of a reason, and pauses are stored with it.
  *
  * @returns undefined for a reason without a code, such as an error of Redis
  */

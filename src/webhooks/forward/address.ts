@@ -3,23 +3,23 @@ import { eventVariable, isKnownVariable } from '../../events/variables.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseTemplate, type TextTemplate } from '../../lib/text-template.ts';
 
-/** A configured URL to which files are sent. */
+/** The parts of a configured URL to which files are sent. */
 export interface TargetUrl {
-  /** The URL in the configuration. */
+  /** The URL as it is in the configuration. */
   text: string;
   kind: 'put' | 's3' | 'sftp';
-  /** Scheme and authority, for example `s3://bucket` or `sftp://user@host`. */
+  /** The part before the path: `https://host:8443`, `s3://bucket` or `sftp://user@host`. */
   origin: string;
-  /** Includes the first `/`. */
+  /** The path, including its first `/`. */
   path: TextTemplate;
-  /** Includes the `?`; empty if there is none. */
+  /** The query, including its `?`; empty if there is none. */
   query: string;
 }
 
-/** Variables whose value may contain several folders. Other values must be a single name. */
+/** Variables whose value may contain several folders. The value of every other variable must be a single name. */
 const pathVariables = new Set(['path', 'data.path', 'data.directory_name']);
 
-/** Maximum length of a name in common file systems. */
+/** Maximum length of a name in bytes, as in common file systems. */
 const maxNameBytes = 255;
 
 const kinds: Readonly<Record<string, TargetUrl['kind']>> = { http: 'put', https: 'put', s3: 's3', sftp: 'sftp' };
@@ -48,7 +48,7 @@ function checkAuthority(kind: TargetUrl['kind'], origin: string, query: string):
     throw bad('must name a bucket: s3://bucket/folder/{path}');
 }
 
-/** @throws ServiceError `bad-request` for an unknown variable or an invalid name, such as `..` */
+/** @throws ServiceError `bad-request` for unknown variables, and for a path with an invalid name, such as `..` */
 function checkTemplate(template: TextTemplate, text: string): void {
   for (const name of template.variables) {
     if (name.toLowerCase() !== 'path' && !isKnownVariable(name)) throw bad(`no event has a variable "{${name}}"`);
@@ -57,9 +57,9 @@ function checkTemplate(template: TextTemplate, text: string): void {
 }
 
 /**
- * Returns the path of a file at the target, as unencoded segments. Only the values of `pathVariables` can add segments.
+ * Returns the path of a file at the target, as segments that are not encoded. Only the values of `pathVariables` can add segments.
  *
- * @throws ServiceError `name-invalid` for a value that leaves the folder of the URL, or is not a valid name at the target
+ * @throws ServiceError `name-invalid` for a value that would lead out of the folder of the URL, or that is not a valid name at the target
  */
 export function targetSegments(template: TextTemplate, event: ServiceEvent): string[] {
   const text = template.render(
@@ -88,7 +88,7 @@ function nameFault(segment: string): string | undefined {
   return Buffer.byteLength(segment) > maxNameBytes ? `is longer than ${maxNameBytes} bytes` : undefined;
 }
 
-/** Returns the target of an event's file, for people. @param text URL in the configuration */
+/** Returns the URL to which the file of an event is sent, as text for people. @param text URL in the configuration */
 export function shownTarget(text: string, event: ServiceEvent): string {
   const { origin, path } = parseTargetUrl(text);
   try {
@@ -98,7 +98,9 @@ export function shownTarget(text: string, event: ServiceEvent): string {
   }
 }
 
-/** Returns the path of a URL. Only unreserved characters (RFC 3986 §2.3) stay unencoded, as S3 signatures require. */
+/**
+ * Returns the path of a URL. All characters except unreserved ones (RFC 3986 §2.3) are percent-encoded, because S3 signatures require that.
+ */
 export function encodedPath(segments: readonly string[]): string {
   const encode = (segment: string) =>
     encodeURIComponent(segment).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -4,7 +4,7 @@ import { FileChanged, type ForwardedFile } from './means.ts';
 const chunkBytes = 256 * 1024;
 
 /**
- * Yields the bytes of a file from `begin` to `end` (exclusive). A chunk is valid only until the next one is read.
+ * Yields the bytes of a file from `begin` up to, but not including, `end`. A chunk is valid only until the next one is read.
  *
  * @throws FileChanged if the file is shorter
  */
@@ -43,10 +43,11 @@ export async function digestPart(file: ForwardedFile, begin: number, end: number
 }
 
 /**
- * Like `chunksOf`, for bytes whose digest the target already has. The last chunk is yielded only if the bytes match.
+ * Like `chunksOf`, for bytes whose digest was already sent to the target. The last chunk is yielded only if the bytes still match the
+ * digest.
  *
  * @param told the digest that was sent
- * @throws FileChanged if the bytes do not match it
+ * @throws FileChanged if the bytes do not match the digest
  */
 export async function* toldChunks(
   file: ForwardedFile,

@@ -23,7 +23,7 @@ interface ForwardingDependencies {
   component: EventComponent;
   means: ForwardMeans;
   clock: Clock;
-  /** Certificate authorities besides those of the system, as PEM. */
+  /** Certificate authorities to trust in addition to those of the system, as PEM. */
   caPem: string | undefined;
 }
 
@@ -49,7 +49,7 @@ export function createTarget(
 export class Forwarding implements Sender {
   readonly #dependencies: ForwardingDependencies;
   readonly #targets: ReadonlyMap<string, { url: TargetUrl; target: Target }>;
-  /** A move has a target URL, because the same rules apply to its path. */
+  /** The action on a file after it was sent. For a move, the path is stored as a target URL, because both follow the same rules. */
   readonly #after: 'keep' | 'delete' | TargetUrl;
 
   constructor(options: ForwardOptions, dependencies: ForwardingDependencies) {
@@ -105,7 +105,7 @@ export class Forwarding implements Sender {
     const { means, component } = this.#dependencies;
     const after = this.#afterFor(event);
     const opened = await this.#open(event, after, isBackground);
-    // A process was killed after it moved or deleted the sent file, before it recorded the delivery.
+    // A process sent the file and moved or deleted it, but was killed before it recorded the delivery.
     if (!opened) return { verdict: { kind: 'valid' }, reason: 'sent before' };
     const { file, isMoved } = opened;
     try {
@@ -121,9 +121,9 @@ export class Forwarding implements Sender {
   }
 
   /**
-   * Opens the file of an event. A replay also looks at the path to which an earlier delivery moved it.
+   * Opens the file of an event. A replay also looks for the file at the path to which an earlier delivery moved it.
    *
-   * @returns undefined if a background delivery finds that an earlier one sent the file
+   * @returns undefined if the delivery is made in the background, and the file is gone after an earlier delivery sent it
    * @throws ServiceError `not-found` if the file is gone in any other case
    */
   async #open(
@@ -147,23 +147,23 @@ export class Forwarding implements Sender {
     return this.#after === 'delete' ? { kind: 'delete' } : { kind: 'move', segments: targetSegments(this.#after.path, event) };
   }
 
-  /** @returns the reason why the file was neither moved nor deleted */
+  /** @returns the reason why the file stays in its place; undefined if it was moved or deleted */
   async #finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending): Promise<string | undefined> {
     const { means, component } = this.#dependencies;
     try {
       await means.records?.finish(event, file, after, component);
       return undefined;
     } catch (error) {
-      // With `not-durable`, the file was moved or deleted, and another event reports the fault.
+      // The error `not-durable` means that the file was moved or deleted. A separate event reports that a power cut may undo this change.
       return isServiceError(error, 'not-durable') ? undefined : (error as Error).message;
     }
   }
 }
 
-/** @throws FileChanged if the size differs from that in the event */
+/** Refuses a file whose size differs from the size in its event. @throws FileChanged */
 function requireAsTold({ id, data }: ServiceEvent, { sizeBytes }: ForwardedFile): void {
   const toldBytes = Number(data.total_write ?? sizeBytes);
-  // An SFTP upload may have written only a part of the file.
+  // The event of an SFTP upload counts the bytes that were written. These may be only a part of the file.
   const fits = id === String(eventIds.sftpFileUploaded) ? sizeBytes >= toldBytes : sizeBytes === toldBytes;
   if (!fits) throw new FileChanged(`it has ${sizeBytes} bytes, not the ${toldBytes} that were uploaded`);
 }
@@ -177,7 +177,10 @@ function recordedFile(
   return { path: String(data.path), size: sizeBytes, digest, ...(left !== undefined && { after: left }) };
 }
 
-/** A changed or missing file, or an invalid name, is discarded, because a retry would fail, too. */
+/**
+ * Returns the outcome for a file that was not sent. If the file has changed or is gone, or its name is invalid, the delivery is discarded,
+ * because a retry would fail, too.
+ */
 function failure(error: unknown): Pick<Sent, 'verdict' | 'status' | 'reason' | 'headers' | 'reply'> {
   if (error instanceof FileChanged)
     return { headers: [], verdict: { kind: 'discarded', error: `the file was not sent: ${error.message}` } };

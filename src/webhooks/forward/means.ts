@@ -3,14 +3,14 @@ import type { RecordedReply } from '../records/delivery-record.ts';
 
 export interface ForwardedFile {
   readonly sizeBytes: number;
-  /** Fills a buffer. @returns the number of read bytes; 0 at the end of the file */
+  /** Fills a buffer. @returns the number of bytes that were read; 0 at the end of the file */
   read(buffer: Buffer, position: number): Promise<number>;
-  /** Whether size and modification time are the same as at the opening. */
+  /** Whether the size and modification time are the same as when the file was opened. */
   isUnchanged(): boolean;
   close(): void;
 }
 
-/** Facts about a sent file, for event `fileForwarded`. */
+/** Facts about a file that was sent, for the event `fileForwarded`. */
 export interface Forwarded {
   component: EventComponent;
   /** URL at the target, without secrets. */
@@ -23,19 +23,23 @@ export interface Forwarded {
 
 export type AfterSending = { kind: 'delete' } | { kind: 'move'; segments: readonly string[] };
 
-/** Records which files were sent, and moves or deletes them. The functions emit events. */
+/**
+ * Records which files were sent, and moves or deletes them afterwards. A running service provides the implementation. The functions emit
+ * events.
+ */
 export interface ForwardRecords {
   /**
-   * Records that a file was sent. Resolves when the record is on disk and visible to all nodes.
+   * Records in the journal that a file was sent. The record is on disk, and visible to all nodes, when the promise resolves.
    *
    * @throws ServiceError `storage-full` or `internal`; `unavailable` if the service ends first
    */
   forwarded(event: ServiceEvent, forwarded: Forwarded): Promise<void>;
   wasForwarded(event: ServiceEvent, handler: string): Promise<boolean>;
   /**
-   * Deletes or moves the file, unless it changed after it was opened.
+   * Deletes or moves the file, unless it was changed or replaced after it was opened.
    *
-   * @throws ServiceError if that failed. An event is emitted first, except if the real folder of the new path is unknown (`fixed-folder`)
+   * @throws ServiceError if the file could not be moved or deleted. An event about this is emitted first. There is no event if the real
+   * folder of the new path is unknown (`fixed-folder`).
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }
@@ -52,9 +56,9 @@ export interface SftpLogin {
   signal: AbortSignal;
 }
 
-/** A connection to an SFTP server. All methods reject if it is lost. */
+/** A connection to an SFTP server. All methods reject if the connection is lost. */
 export interface SftpConnection {
-  /** In bytes; undefined if the file does not exist. */
+  /** Returns the size of a file in bytes; undefined if it does not exist. */
   sizeOf(path: string): Promise<number | undefined>;
   isFolder(path: string): Promise<boolean>;
   makeFolder(path: string): Promise<void>;
@@ -63,22 +67,22 @@ export interface SftpConnection {
   write(handle: Buffer, position: number, bytes: Uint8Array): Promise<void>;
   /** @returns at least one byte; undefined at the end of the file */
   read(handle: Buffer, position: number, lengthBytes: number): Promise<Buffer | undefined>;
-  /** Makes the server sync the file, if it can. */
+  /** Makes the server sync the file to its disk, if it can. */
   sync(handle: Buffer): Promise<void>;
   close(handle: Buffer): Promise<void>;
-  /** Renames a file. A file with the new name is replaced. */
+  /** Renames a file. If a file with the new name exists, it is replaced. */
   replace(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   end(): void;
 }
 
-/** The functions by which handlers of type `forward` open files and reach SFTP servers. */
+/** The functions that handlers of type `forward` need to open files and to reach SFTP servers. */
 export interface ForwardMeans {
   /**
    * Opens the file of an event.
    *
-   * @param movedTo segments of its current path, if it was moved
-   * @throws ServiceError `not-found` if it does not exist
+   * @param movedTo segments of the current path, if the file was moved
+   * @throws ServiceError `not-found` if the file does not exist
    */
   open(event: ServiceEvent, movedTo?: readonly string[]): ForwardedFile;
   /** @throws Error with the reason why there is no connection */
@@ -93,7 +97,7 @@ export class FileChanged extends Error {}
 /** Thrown if the target did not accept the file. */
 export class TargetRefusal extends Error {
   readonly reply: RecordedReply | undefined;
-  /** The target's pause, in milliseconds. */
+  /** The pause in milliseconds that the target requested. */
   readonly askedWaitMs: number | undefined;
 
   constructor(message: string, reply?: RecordedReply, askedWaitMs?: number) {
@@ -112,14 +116,14 @@ export interface TargetReceipt {
 
 export interface Target {
   /**
-   * Sends a file. Resolves when the target has all of it.
+   * Sends a file. The target has the complete file when the promise resolves.
    *
-   * @param segments path at the target
-   * @param id ID of the event, by which an earlier attempt is found
+   * @param segments segments of the path at the target
+   * @param id ID of the event. An earlier attempt to send the file is found by this ID
    * @throws TargetRefusal, FileChanged, or the signal's reason
    */
   send(segments: readonly string[], file: ForwardedFile, id: string, signal: AbortSignal | undefined): Promise<TargetReceipt>;
-  /** Tests the target. @returns the reason why it cannot take files; undefined if it answers */
+  /** Tests the target. @returns the reason why no file can be sent to it; undefined if it answers */
   ping(signal: AbortSignal | undefined): Promise<string | undefined>;
   close(): void;
 }

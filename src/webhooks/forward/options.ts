@@ -12,7 +12,7 @@ const afterSending = z
   .regex(/^(?:keep|delete|move:\/.+)$/, 'must be keep, delete or move:/folder/{path}')
   .superRefine((text, context) => {
     if (!text.startsWith('move:')) return;
-    // The same rules apply to a target URL.
+    // The path is checked as a target URL, because the same rules apply.
     readOrIssue(context, () => parseTargetUrl(`sftp://account@service${text.slice('move:'.length)}`));
     if (!/\{[^}]*\}/.test(text))
       context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}; otherwise all files would get the same name' });
@@ -52,14 +52,14 @@ const forwardShape = () =>
     })
     .describe('Sends finished files.');
 
-/** Options for only one kind of URL. */
+/** The options that can be used with only one kind of URL. */
 const ofKind = {
   put: ['headers', 'username'],
   s3: ['endpoint', 'access_key_id', 'secret_access_key'],
   sftp: ['key_path', 'known_hosts_path'],
 } as const satisfies Record<TargetUrl['kind'], readonly (keyof z.infer<ReturnType<typeof forwardShape>>)[]>;
 
-/** An entry of type `forward`. Options for requests with events get fixed values. */
+/** An entry of type `forward`. Options that have a meaning only for requests with events get fixed values. */
 export const forwardOptions = () =>
   forwardShape().transform((options, context) => {
     const issue = (member: string, message: string) => void context.addIssue({ code: 'custom', path: [member], message });

@@ -10,7 +10,7 @@ import type { ForwardOptions } from './options.ts';
 
 const largestReplyBytes = 1024 * 1024;
 
-/** Creates the HTTP client for a target. */
+/** Creates the HTTP client for a target. @param options options of the handler */
 export function targetEndpoint(
   { headers, username, password, timeout }: Pick<ForwardOptions, 'headers' | 'username' | 'password' | 'timeout'>,
   { clock, caPem }: { clock: Clock; caPem: string | undefined },
@@ -19,7 +19,10 @@ export function targetEndpoint(
   return new RemoteEndpoint({ headers, username, password, ...limits, caPem, clock });
 }
 
-/** Returns the reply of a target that accepted a request. @throws TargetRefusal for any other result, with the target's pause */
+/**
+ * Returns the reply of a target that accepted a request. @throws TargetRefusal for any other result, with the pause that the target
+ * requested
+ */
 export function requireTaken(result: RemoteResult, nowMs: number): Extract<RemoteResult, { kind: 'reply' }> {
   if (result.kind !== 'reply') throw new TargetRefusal(result.message);
   if (result.status >= 200 && result.status < 300) return result;
@@ -65,7 +68,7 @@ export class PutTarget implements Target {
     return { digest: digest.toString('hex'), status: reply.status, reason: reply.reason };
   }
 
-  /** @throws TargetRefusal if the target reports another digest */
+  /** Compares the digest that the target reports, if any, with that of the sent file. @throws TargetRefusal if they differ */
   #compare(reply: Extract<RemoteResult, { kind: 'reply' }>, digest: Buffer): void {
     const told = reply.headers.find(([name]) => name === 'repr-digest')?.[1];
     const has = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]*):/.exec(told ?? '')?.[1];
@@ -73,7 +76,7 @@ export class PutTarget implements Target {
       throw new TargetRefusal(`${statusText(reply)}, but the Repr-Digest of the target differs`, recordReply(reply));
   }
 
-  // OPTIONS sends no file. Any status shows that the target answers.
+  // The test uses OPTIONS, because such a request sends no file. Any status shows that the target answers.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#endpoint.request({ url: `${this.#url.origin}/`, method: 'OPTIONS', headers: {}, signal });
     return result.kind === 'no-reply' ? result.message : undefined;

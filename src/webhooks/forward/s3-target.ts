@@ -11,10 +11,13 @@ import { requireTaken, targetEndpoint } from './put-target.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** Larger files are sent in parts. */
+/** Maximum size in bytes of a file that is sent in one request. Larger files are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
-/** Minimum size of every part but the last. Parts are larger if there would be more than `maxParts`. S3 requires at least 5 MiB. */
+/**
+ * Minimum size in bytes of every part except the last one. Parts are larger if the file would otherwise have more than `maxParts` of them.
+ * S3 requires at least 5 MiB.
+ */
 const leastPartBytes = 16 * mebibyte;
 const maxParts = 10_000;
 
@@ -28,7 +31,7 @@ interface StorageRequest {
   query?: Query;
   headers?: Record<string, string>;
   body?: RemoteRequest['body'];
-  /** SHA-256 of the body in hexadecimal; by default, that of an empty body. */
+  /** SHA-256 of the body in hexadecimal; by default, the SHA-256 of an empty body. */
   bodyHash?: string;
   signal: AbortSignal | undefined;
 }
@@ -42,11 +45,11 @@ interface Part {
 interface StoredPart {
   etag: string;
   sizeBytes: number;
-  /** SHA-256 in Base64; may be empty. */
+  /** SHA-256 in Base64; empty if the storage has none. */
   checksum: string;
 }
 
-/** Sends files to S3-compatible storage. Large files are sent in parts. Parts of an earlier attempt are not sent again. */
+/** Sends files to S3-compatible storage. A file above 64 MiB is sent in parts. Parts that an earlier attempt sent are not sent again. */
 export class S3Target implements Target {
   readonly #url: TargetUrl;
   readonly #options: ForwardOptions;
@@ -70,7 +73,7 @@ export class S3Target implements Target {
     return { digest: digest.toString('hex'), status, reason };
   }
 
-  /** Sends a file or part. @throws the errors of `Target.send` */
+  /** Sends a file, or a part of a file, with PUT. @returns the reply @throws the errors of `Target.send` */
   async #put(
     path: string,
     query: Query,
@@ -129,7 +132,8 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // A checksum that ends in `-` and a number covers the checksums of the parts. Others cannot be compared.
+    // If a checksum ends in `-` and the number of parts, it is calculated from the checksums of the parts. Any other checksum covers the
+    // whole file, and cannot be compared.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but the storage reports a different checksum`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
@@ -147,13 +151,16 @@ export class S3Target implements Target {
     const body = `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${parts.join('')}</CompleteMultipartUpload>`;
     const bodyHash = createHash('sha256').update(body).digest('hex');
     const reply = this.#taken(await this.#ask({ method: 'POST', path, query: [['uploadId', upload]], body, bodyHash, signal }));
-    // The reply begins before the parts are joined, so even an error may have status 200.
+    // The storage begins its reply before it joins the parts, so even an error may have status 200.
     const text = reply.body.toString('utf8');
     if (/<Error[\s>]/.test(text)) throw new TargetRefusal(storageFault(reply), recordReply(reply));
     return reply;
   }
 
-  /** Finds the unfinished upload of an earlier attempt, with its parts. */
+  /**
+   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it. Then all parts
+   * must be sent.
+   */
   async #unfinished(
     path: string,
     key: string,
@@ -198,7 +205,7 @@ export class S3Target implements Target {
     }
   }
 
-  /** `path` is encoded, and relative to the bucket. */
+  /** Sends a signed request. `path` is encoded, and relative to the bucket. */
   #ask({ method, path, query = [], headers = {}, body, bodyHash = emptyHash, signal }: StorageRequest): Promise<RemoteResult> {
     const date = amzDate(this.#clock.nowMs());
     const whole = `${this.#base.pathname.replace(/\/$/, '')}${path}` || '/';
@@ -213,7 +220,7 @@ export class S3Target implements Target {
     return this.#endpoint.request({ url, method, headers: {}, finalHeaders: { ...signed, authorization: proof }, body, signal });
   }
 
-  // Status 403 means that these credentials cannot list the bucket, which uploads do not need.
+  // Status 403 also counts as success. It only means that these credentials cannot list the bucket, and uploads do not need that.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#ask({ method: 'HEAD', path: '', signal });
     if (result.kind !== 'reply') return result.message;
@@ -226,7 +233,8 @@ export class S3Target implements Target {
 }
 
 /**
- * A configured endpoint has the bucket in its path, and AWS in the host name. The certificate of AWS does not match bucket names with dots.
+ * Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name, except
+ * for a bucket with a dot in its name: the certificate of AWS does not match such a host name.
  */
 function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
   if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);
@@ -235,7 +243,7 @@ function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'e
     : new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
 }
 
-/** The parts depend only on the size, so that they match those of an earlier attempt. */
+/** Divides a file into parts. The parts depend only on the size, so that they match the parts of an earlier attempt. */
 function splitParts(sizeBytes: number): Part[] {
   const partBytes = Math.max(leastPartBytes, Math.ceil(sizeBytes / maxParts / mebibyte) * mebibyte);
   return Array.from({ length: Math.ceil(sizeBytes / partBytes) }, (_, index) => {
@@ -244,7 +252,10 @@ function splitParts(sizeBytes: number): Part[] {
   });
 }
 
-/** Whether a stored part has the same content. Without a checksum, the ETag is compared, which is usually the MD5. */
+/**
+ * Whether a stored part has the same content as the part of the file. Compares the checksums. If the storage has no checksum, compares the
+ * ETag, which is usually the MD5.
+ */
 function isSamePart({ etag, sizeBytes, checksum }: StoredPart, { begin, end }: Part, digest: Buffer, md5: string | undefined): boolean {
   if (sizeBytes !== end - begin) return false;
   return checksum === '' ? etag.replaceAll('"', '').toLowerCase() === md5 : checksum === digest.toString('base64');
@@ -264,7 +275,7 @@ function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Returns the contents of all elements with a name. In S3 replies, they are never nested. */
+/** Returns the contents of all elements with the given name in an S3 reply. Elements with the same name are never nested there. */
 function xmlItems(text: string, name: string): string[] {
   const items: string[] = [];
   for (let at = 0; ; ) {
@@ -276,7 +287,7 @@ function xmlItems(text: string, name: string): string[] {
   }
 }
 
-/** Returns the text of the first element with a name. */
+/** Returns the text of the first element with the given name; undefined if there is none. */
 function xmlText(text: string, name: string): string | undefined {
   const begin = text.indexOf(`<${name}>`);
   const end = begin < 0 ? -1 : text.indexOf(`</${name}>`, begin);
@@ -297,10 +308,10 @@ interface AwsKeys {
 
 interface SignedRequest {
   method: string;
-  /** Percent-encoded, as it is sent. */
+  /** The path in the percent-encoded form in which it is sent. */
   path: string;
   query: readonly (readonly [name: string, value: string])[];
-  /** All signed headers, including `host`, with lower-case names. */
+  /** All signed headers, including `host`. Names are in lower case. */
   headers: Readonly<Record<string, string>>;
   /** SHA-256 of the body, in hexadecimal. */
   bodyHash: string;
@@ -314,7 +325,8 @@ export function amzDate(nowMs: number): string {
 }
 
 /**
- * Returns the `Authorization` header (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
+ * Returns the `Authorization` header with a version 4 signature
+ * (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
  *
  * @param date result of `amzDate`; must equal the header `x-amz-date`
  */
@@ -337,7 +349,7 @@ export function authorization(
   return `${algorithm} Credential=${accessKeyId}/${scope}, SignedHeaders=${signed}, Signature=${signature}`;
 }
 
-/** Encoded, and sorted by name and value. */
+/** Returns a query in the form in which it is sent and signed: encoded, and sorted by name and value. */
 function canonicalQuery(query: SignedRequest['query']): string {
   const encode = (text: string) =>
     encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

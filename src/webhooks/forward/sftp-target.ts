@@ -13,14 +13,14 @@ import {
 } from './means.ts';
 import type { ForwardOptions } from './options.ts';
 
-/** Every server accepts packets of this size (draft-ietf-secsh-filexfer-02 §3). */
+/** Size of a block in bytes. Every server accepts packets of this size (draft-ietf-secsh-filexfer-02 §3). */
 const blockBytes = 32 * 1024;
 
 const atOnce = 32;
 
 /**
- * Sends files over SFTP. A hidden name with the event's ID lets a new attempt continue an earlier one. The file is read back and compared
- * before it gets its final name.
+ * Sends files over SFTP. A file is written under a hidden name that contains the event's ID, so that a new attempt continues the file of an
+ * earlier one. Before the file gets its final name, it is read back and compared.
  */
 export class SftpTarget implements Target {
   readonly #url: URL;
@@ -46,7 +46,7 @@ export class SftpTarget implements Target {
 
   close(): void {}
 
-  /** After the timeout, aborts the work. */
+  /** Runs `work` with a connection. After the timeout, aborts the work. */
   async #connected<T>(signal: AbortSignal | undefined, work: (connection: SftpConnection, ended: AbortSignal) => Promise<T>): Promise<T> {
     const { timeout, password, key_path, known_hosts_path } = this.#options;
     const over = new AbortController();
@@ -85,7 +85,7 @@ async function sendFile(
   id: string,
   ended: AbortSignal,
 ): Promise<TargetReceipt> {
-  // `/~/` is the folder in which the login starts.
+  // The path `/~/` means the folder in which the SFTP login starts.
   const isOfLogin = segments[0] === '~';
   const names = isOfLogin ? segments.slice(1) : segments;
   const folder = `${isOfLogin ? '.' : ''}${names
@@ -98,7 +98,7 @@ async function sendFile(
   const has = (await connection.sizeOf(temporary)) ?? 0;
   const from = has <= file.sizeBytes ? has : 0;
   let digests = await fill(connection, temporary, file, from, ended);
-  // Parallel writes of an earlier attempt may have left holes.
+  // Writes run in parallel, so an earlier attempt may have left holes. If the digests differ, the whole file is sent again.
   if (from > 0 && digests.there !== digests.own) digests = await fill(connection, temporary, file, 0, ended);
   if (!file.isUnchanged()) {
     await connection.remove(temporary);
@@ -119,7 +119,10 @@ async function makeFolders(connection: SftpConnection, root: string, names: read
   for (const folder of folders) if (!(await connection.isFolder(folder))) await connection.makeFolder(folder);
 }
 
-/** Writes a file from a position on, and reads all of it back. */
+/**
+ * Writes a file from a position on, and then reads the whole file back. @returns the digests of the local file and of the file at the
+ * target
+ */
 async function fill(
   connection: SftpConnection,
   path: string,
@@ -137,7 +140,7 @@ async function fill(
       const written = connection
         .write(handle, at + begin, chunk.subarray(begin, begin + blockBytes))
         .then(() => void writing.delete(written));
-      // Prevents an unhandled rejection. All writes are awaited below.
+      // Errors are handled below, where all writes are awaited. This line only prevents an unhandled rejection.
       written.catch(() => {});
       writing.add(written);
       if (writing.size >= atOnce) await Promise.race(writing);
@@ -168,7 +171,7 @@ async function digestThere(connection: SftpConnection, path: string, sizeBytes: 
       next += blockBytes;
     }
   }
-  // The file at the target must not be longer.
+  // One more byte is requested, because the file at the target must not be longer than the file sent.
   const beyond = await connection.read(handle, sizeBytes, 1);
   await connection.close(handle);
   return beyond === undefined ? hash.digest('hex') : 'longer';

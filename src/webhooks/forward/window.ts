@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { wallClock } from '../../lib/time-zones.ts';
 
-/** A part of the day, as minutes since midnight in a time zone. */
+/** The part of the day in which files are sent, as minutes since midnight in a time zone. */
 export interface SendingWindow {
   fromMinute: number;
   toMinute: number;
@@ -11,7 +11,9 @@ export interface SendingWindow {
 const minuteMs = 60_000;
 const dayMinutes = 1440;
 
-/** Parses a window such as `22:00-05:00`. An end that is not after the start is on the next day. @returns undefined for any other text */
+/**
+ * Parses a window such as `22:00-05:00`. If the end is not after the start, it is on the next day. @returns undefined for any other text
+ */
 export function parseWindow(text: string, timeZone: string): SendingWindow | undefined {
   const [, ...parts] = /^([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-4]):([0-5]\d)$/.exec(text.trim()) ?? [];
   if (parts.length === 0) return undefined;
@@ -20,7 +22,7 @@ export function parseWindow(text: string, timeZone: string): SendingWindow | und
   return toMinute > dayMinutes || fromMinute === toMinute % dayMinutes ? undefined : { fromMinute, toMinute, timeZone };
 }
 
-/** Returns the milliseconds until the window opens, unless daylight saving time begins or ends before; 0 while it is open. */
+/** Returns the milliseconds until the window opens, provided that daylight saving time does not begin or end before; 0 while it is open. */
 export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, nowMs: number): number {
   const wallMs = wallClock(nowMs, timeZone) % (dayMinutes * minuteMs);
   const [fromMs, toMs] = [fromMinute * minuteMs, toMinute * minuteMs];
@@ -28,7 +30,10 @@ export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, n
   return isOpen ? 0 : (fromMs - wallMs + dayMinutes * minuteMs) % (dayMinutes * minuteMs);
 }
 
-/** Resolves when the window is open. Checks every minute, because of daylight saving time. @throws the signal's reason */
+/**
+ * Resolves when the window is open. Checks this every minute, because daylight saving time may begin or end meanwhile. @throws the signal's
+ * reason
+ */
 export async function untilOpen(window: SendingWindow, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   for (;;) {
     const waitMs = msUntilOpen(window, clock.nowMs());

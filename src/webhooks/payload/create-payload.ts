@@ -14,20 +14,20 @@ export interface OutgoingEvent {
   raw: Buffer;
 }
 
-/** The parts of a request that depend on its events. */
+/** The parts of one request that depend on its events. */
 export interface RenderedPayload {
   /** Undefined for requests without a body. */
   body: Buffer | undefined;
   contentType: string | undefined;
   /** Members added to the URL's query. */
   query: [string, string][];
-  /** The body or query without the secrets of `extra_data`. */
+  /** The body or query for records and displays. It does not contain the secrets of `extra_data`. */
   recorded: RecordedBody;
 }
 
-/** Renders events (docs/spec/delivery.md). */
+/** Renders events in a format of docs/spec/delivery.md. */
 export interface Payload {
-  /** Whether a request can contain only one event. */
+  /** Whether a request can contain only one event (docs/spec/delivery.md#requests). */
   readonly isSingle: boolean;
   render(events: readonly OutgoingEvent[]): RenderedPayload;
 }
@@ -35,16 +35,16 @@ export interface Payload {
 interface ExtraData {
   readonly hasEventVariables: boolean;
   readonly isEmpty: boolean;
-  /** Renders the members for one event, without those that the body defines. */
+  /** Renders the members for one event. Leaves out members that the body itself defines. */
   render(event: ServiceEvent | undefined): Record<string, unknown>;
 }
 
-/** Names of secret members. */
+/** Names of members whose values are treated as secrets. */
 export const secretMember = /password|secret|token|key|auth|credential|signature/i;
 
 export const mask = '***';
 
-/** Masks the secrets in `extra_data`. */
+/** Masks the secrets in `extra_data`, for records and displays. */
 export function withoutSecrets<T>(value: T, isSecret = false): T {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret)) as T;
   if (!isObject(value)) return isSecret && value !== '' ? (mask as T) : value;
@@ -54,10 +54,10 @@ export function withoutSecrets<T>(value: T, isSecret = false): T {
 
 type Render = (lookUp: (name: string) => string | undefined) => unknown;
 
-/** Names that the body itself defines (docs/spec/delivery.md#extra-data). */
+/** Names of members that the body itself defines (docs/spec/delivery.md#extra-data). */
 const reservedNames = new Set(['events', 'server']);
 
-/** Variables may appear in keys and string values at any depth. */
+/** Compiles `extra_data`. Variables may appear in keys and string values at any depth. */
 function createExtraData(members: Readonly<Record<string, unknown>>, server: EventServer): ExtraData {
   const variables: string[] = [];
   const render = compile(members, variables);
@@ -90,15 +90,17 @@ function compile(value: unknown, variables: string[]): Render {
   return () => value;
 }
 
-/** Its `data.response` is the body of the 403 reply. */
+/** The event about a 403 reply of the authentication endpoint. Its `data.response` is the body of the reply. */
 const forbiddenEvent = String(eventIds.authenticationForbidden);
 
-/** Its `data.response` is the inspection's reply, which only the journal may contain. */
+/**
+ * The event about an upload that an inspection refused. Its `data.response` is the inspection's reply, which only the journal may contain.
+ */
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
- * Returns the part of an event that receivers may see: without `code` and `extra` of a 403 reply
- * (docs/spec/authentication.md#refusal-by-the-endpoint), and without the reply of an inspection.
+ * Returns the part of an event that receivers may see. It contains neither `code` nor `extra` of a 403 reply
+ * (docs/spec/authentication.md#refusal-by-the-endpoint), and no reply of an inspection.
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
   const { event } = outgoing;
@@ -110,21 +112,21 @@ export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
 }
 
 function publicResponse(response: unknown): unknown {
-  // Malformed JSON may contain `code` and `extra`, too.
+  // Text that looks like malformed JSON is left out, because it may contain `code` and `extra`, too.
   if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
   if (!isObject(response)) return undefined;
   const { code: _code, extra: _extra, ...members } = response;
   return members;
 }
 
-/** `examples/webhooks/events.xsd` describes the elements. */
+/** Namespace of the event elements. `examples/webhooks/events.xsd` describes them. */
 const eventsNamespace = 'urn:svc:events:1';
 const soapNamespace = 'http://www.w3.org/2003/05/soap-envelope';
 
-// Names that begin with "xml" are reserved (XML 1.0 §2.3).
+// Every parser accepts ASCII names as element names. Names that begin with "xml" are reserved (XML 1.0 §2.3).
 const xmlName = /^(?!xml)[a-z_][a-z0-9_.-]*$/i;
 
-/** Creates a SOAP 1.2 envelope (docs/spec/delivery.md#xml-bodies). */
+/** Creates a SOAP 1.2 envelope with `Events` and the members of `extra_data` (docs/spec/delivery.md#xml-bodies). */
 function createSoapPayload(extraData: ExtraData): Payload {
   return {
     isSingle: extraData.hasEventVariables,
@@ -150,7 +152,7 @@ function eventElement(event: ServiceEvent): XmlNode {
     uuid,
     message,
     created: timestamp.timestamp,
-    // `cwa_14051` is the local time of the server that wrote the event.
+    // `cwa_14051` is a local time of the server that wrote the event, so it is copied from the event.
     timestamp: { ...allTimestamps(timestamp.timestamp), cwa_14051: timestamp.cwa_14051 },
     data,
     account,
@@ -181,7 +183,10 @@ const head = '{"events":[';
 const headBytes = Buffer.from(head);
 const comma = Buffer.from(',');
 
-/** Creates a JSON body. An event has the same bytes as in the journal, unless `publicEvent` changed it. */
+/**
+ * Creates a JSON body: `{"events": […], "server": {…}, …extra_data}`. An event has the same bytes as its line in the journal, unless
+ * `publicEvent` changed it.
+ */
 function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
   const root = `],"server":${JSON.stringify({ uuid: server.uuid, name: server.name })}`;
   const renderTail = (members: Record<string, unknown>) => {
@@ -206,7 +211,7 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
 
 /**
  * Creates CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` has the same bytes
- * as in the journal, unless `publicEvent` changed it.
+ * as the event's line in the journal, unless `publicEvent` changed the event.
  */
 function createCloudEventsPayload(typePrefix: string, isBatch: boolean): Payload {
   return {
@@ -237,7 +242,7 @@ const defaultContentType = 'text/plain; charset=utf-8';
 type Encode = (value: string, name: string, before: string) => string;
 
 /**
- * Creates a body from the operator's template. Values are encoded for the content type, so that a file name cannot inject content.
+ * Creates a body from the operator's template. Values are encoded for the content type, so that a file name cannot inject other content.
  *
  * @param headers headers of the handler, which may include Content-Type
  */
@@ -263,7 +268,8 @@ function chooseEncoder(contentType: string): Encode {
   return (value) => value;
 }
 
-// Inside quotes, a value becomes string content. Elsewhere, valid JSON stays unchanged, and other values become strings.
+// Inside quotes, a value becomes the content of a JSON string. Outside quotes, a value that is valid JSON, such as a number, is not
+// changed, and any other value becomes a JSON string.
 function encodeJson(value: string, _name: string, before: string): string {
   const text = JSON.stringify(value);
   if (isInsideString(before)) return text.slice(1, -1);
@@ -279,7 +285,10 @@ export type PayloadOptions = Pick<
   'type' | 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers' | 'batch_size' | 'cloudevents_type_prefix'
 >;
 
-/** Creates the payload of a handler. Requests contain only public parts of events. Records contain no secrets of `extra_data`. */
+/**
+ * Creates the payload for the options of a handler. Requests contain only the public part of events. Records contain no secrets of
+ * `extra_data`.
+ */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
   const { isSingle, render } = choosePayload(options, server);
   const shown = withoutSecrets(options.extra_data);
@@ -296,7 +305,7 @@ export function createPayload(options: PayloadOptions, server: EventServer): Pay
 
 function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
-  // The content of a forwarded file is not recorded.
+  // The content of a forwarded file is not recorded, so the request is treated like one without a body.
   if (options.request_method === 'get' || options.type === 'forward') return createQueryPayload(extraData);
   switch (options.http_content_type) {
     case 'json':
@@ -313,7 +322,7 @@ function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   }
 }
 
-// A GET request has no body (RFC 9110 §9.3.1).
+// A GET request has no body (RFC 9110 §9.3.1), so `extra_data` is sent in the query.
 function createQueryPayload(extraData: ExtraData): Payload {
   return {
     isSingle: true,

@@ -2,38 +2,39 @@ import { type LogPosition, parsePosition } from '../../events/journal/position.t
 import { ServiceError } from '../../lib/errors.ts';
 import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delivery-record.ts';
 
-/** The events of one handler, by position or UUID. */
+/** The events in the records of one handler, each by its position or UUID. */
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
-  /** Events that failed after `HistoryBounds.asOfMs`, and perhaps before. */
+  /** Events that failed after `HistoryBounds.asOfMs`. They may have failed before, too. */
   failedLater: Set<number | string>;
 }
 
 /**
- * To save memory, a position is one number: 36 bits for the offset, and 17 bits for the file. A position in a Redis stream has a time,
- * which does not fit, so it stays a string.
+ * To save memory, a position in a file is kept as one number. It has 36 bits for the offset in a file of at most 64 GiB, and 17 bits for
+ * the number of the file. A position in a Redis stream has a time instead of a file number. A time does not fit into 17 bits, so the
+ * position is kept as a string.
  */
 const segmentFactor = 2 ** 36;
 const maxSegments = 2 ** 17;
 
 export interface HistoryBounds {
-  /** Older records may be skipped. Unix time in milliseconds. */
+  /** Records from before this Unix time in milliseconds may be skipped. */
   sinceMs: number | undefined;
-  /** Failures after this Unix time in milliseconds do not count. */
+  /** Failures after this Unix time in milliseconds do not count as failures. */
   asOfMs?: number | undefined;
-  /** An event counts once for each record. */
+  /** Maximum number of events in memory. An event counts once for each of its records. */
   maxEvents: number;
 }
 
-/** Knows which events were delivered to each handler. */
+/** Knows which events were delivered to each handler, automatically or by hand. */
 export class DeliveryHistory {
   readonly #handlers = new Map<string, HandlerHistory>();
 
   /**
-   * Reads all records. This takes about 40 bytes for each event and handler, and three times as much with UUIDs.
+   * Reads all records. This takes about 40 bytes of memory for each event and handler, and three times as much with UUIDs.
    *
-   * @param byUuid whether the caller has events without a position, such as events from a file
+   * @param byUuid whether the caller looks for events without a position in the journal, such as events from a file
    * @throws ServiceError `too-large` if `maxEvents` is exceeded
    */
   static async read(
@@ -58,7 +59,7 @@ export class DeliveryHistory {
     return history;
   }
 
-  /** UUIDs of the handlers with records. */
+  /** The UUIDs of the handlers that have records. */
   get handlers(): string[] {
     return [...this.#handlers.keys()];
   }
@@ -72,7 +73,7 @@ export class DeliveryHistory {
     return this.#has(handler, 'undelivered', uuid, position) && !this.isDelivered(handler, uuid, position);
   }
 
-  /** Whether the event failed only after `HistoryBounds.asOfMs`. */
+  /** Whether the event failed only after `HistoryBounds.asOfMs`. At that time, it was still waiting, or had never been tried. */
   isFailedLater(handler: string, uuid: string, position: LogPosition | undefined): boolean {
     return this.#has(handler, 'failedLater', uuid, position) && !this.#has(handler, 'undelivered', uuid, position);
   }

@@ -13,14 +13,15 @@ const reportEveryMs = 1000;
 
 export type DeliveryLogOptions = Pick<SegmentChainOptions, 'folder' | 'maximumFileSizeBytes' | 'retentionDays' | 'clock' | 'log' | 'write'>;
 
-/** Returns the folder of the delivery records. */
+/** Returns the folder with the delivery records in the data folder. */
 export function deliveriesFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'deliveries');
 }
 
 /**
- * Writes the delivery records to NDJSON files. Lines are synced within 100 ms, so that a restarted process knows what was delivered. A
- * record that cannot be written is logged, and deliveries continue.
+ * Writes the delivery records to NDJSON files, with one line for each request. Lines are written immediately and synced within 100 ms, so
+ * that a restarted process knows which events were delivered. If a record cannot be written, it is counted and logged, and deliveries
+ * continue.
  */
 export class DeliveryLog {
   readonly #options: DeliveryLogOptions;
@@ -34,12 +35,15 @@ export class DeliveryLog {
     this.#segments = new SegmentChain({ ...options, ...segments });
   }
 
-  /** Opens the service's records, which only one process writes. Their retention also removes those of manual deliveries. */
+  /** Opens the service's record of deliveries, which only one process writes. Its retention also removes records of manual deliveries. */
   static open(options: DeliveryLogOptions): DeliveryLog {
     return new DeliveryLog(options, { kind: 'deliveries', alsoRemoves: ['replays'] });
   }
 
-  /** Creates a file for manual deliveries, because a command can make them while a service runs. */
+  /**
+   * Creates a new file for the records of manual deliveries, because a command can make such deliveries while a service writes to its own
+   * file.
+   */
   static create(options: DeliveryLogOptions): DeliveryLog {
     const kind = 'replays';
     makeFolders(options.folder, { mode: 0o700 });
@@ -85,7 +89,9 @@ export class DeliveryLog {
   }
 }
 
-/** Yields records, even while they are written. Malformed lines are reported and skipped. @param from undefined for the oldest record */
+/**
+ * Yields records, even while a service writes them. Malformed lines are reported and skipped. @param from undefined for the oldest record
+ */
 export async function* readDeliveries(
   folder: string,
   kind: RecordKind,
@@ -110,7 +116,7 @@ export async function* readDeliveries(
   }
 }
 
-/** Finds the position of the records since a Unix time in milliseconds. */
+/** Finds the position from which to read the records since a time (Unix time in milliseconds). */
 export function recordsSince(folder: string, kind: RecordKind, sinceMs: number): LogPosition | undefined {
   const first = listSegments(folder, kind).find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs);
   return first && { segment: first.number, offset: 0 };

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * The body or query of a request. The same bytes can be sent again. A JSON body is kept as the texts around the events, which are in the
- * journal.
+ * The body or query of a request in its record, from which the same bytes can be sent again. A body is kept as a text. A JSON body is kept
+ * as the texts before and after the events, because the events are in the journal.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),
@@ -11,7 +11,10 @@ const recordedBody = z.union([
 ]);
 export type RecordedBody = z.infer<typeof recordedBody>;
 
-/** `failed` after all retries and URLs; `discarded` if the receiver was busy or a file can never be sent. */
+/**
+ * The outcome of a delivery. It is `failed` after all retries and URLs failed, and `discarded` if the receiver was busy or a file can never
+ * be sent.
+ */
 export const deliveryOutcome = z.enum(['delivered', 'failed', 'discarded']);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 
@@ -25,12 +28,12 @@ export const attempt = z.strictObject({
   duration_ms: z.number(),
   status: z.int().exactOptional(),
   reason: z.string().exactOptional(),
-  /** Missing if the attempt succeeded. */
+  /** The reason why the attempt failed; missing if it succeeded. */
   error: z.string().exactOptional(),
 });
 export type Attempt = z.infer<typeof attempt>;
 
-/** The last reply to a failed or discarded delivery (docs/spec/delivery.md#records). */
+/** The last reply to a delivery that failed or was discarded (docs/spec/delivery.md#records). */
 export const recordedReply = z.strictObject({
   status: z.int(),
   reason: z.string(),
@@ -49,22 +52,25 @@ export const recordedFile = z.strictObject({
 });
 export type RecordedFile = z.infer<typeof recordedFile>;
 
-/** A line of the delivery records: the events of one request, and all attempts to send it. */
+/** A line of the record of deliveries. It has the events of one request, and all attempts to send it. */
 export const deliveryRecord = z.strictObject({
-  /** Time of the final outcome (ISO 8601, UTC). */
+  /** Time at which the outcome was certain (ISO 8601, UTC). */
   time: z.string(),
   handler: z.string(),
   outcome: deliveryOutcome,
   events: z.array(sentEvent),
   attempts: z.array(attempt),
-  /** Why the events were not delivered, for people. */
+  /** The reason why the events were not delivered, for people. */
   details: z.string().exactOptional(),
   method: z.string(),
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
   reply: recordedReply.exactOptional(),
   file: recordedFile.exactOptional(),
-  /** `upload` if an upload waited, `replay` for a manual delivery, `test` for a test; missing for a delivery in the background. */
+  /**
+   * `upload` if an upload waited for the delivery, `replay` if the events were sent again by hand, `test` for a test; missing for a
+   * delivery in the background.
+   */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z
     .string()
@@ -73,7 +79,7 @@ export const deliveryRecord = z.strictObject({
 });
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 
-/** A request with masked secrets, to be shown to people. */
+/** A request as it would be sent, with masked secrets, to be shown to people. */
 export const shownRequest = z.strictObject({
   handler: z.string(),
   method: z.string(),
@@ -83,7 +89,7 @@ export const shownRequest = z.strictObject({
 });
 export type ShownRequest = z.infer<typeof shownRequest>;
 
-/** Differences between a recorded request and that of the current configuration. */
+/** The differences between a recorded request and the request that the current configuration would make. */
 export const requestDifference = z.strictObject({
   handler: z.string(),
   events: z.array(sentEvent),
@@ -119,6 +125,6 @@ const sentResult = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** A request, or an item that could not be sent. */
+/** A line of the results of a replay. It describes a request, or an item that could not be sent. */
 const replayResult = z.union([sentResult, dryResult, z.strictObject({ skipped: z.string(), reason: z.string() })]);
 export type ReplayResult = z.infer<typeof replayResult>;

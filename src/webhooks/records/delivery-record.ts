@@ -4,44 +4,46 @@ import type { DeliveryRecord } from './delivery-record-schema.ts';
 
 export type { Attempt, DeliveryOutcome, DeliveryRecord, RecordedFile, RecordedReply } from './delivery-record-schema.ts';
 
-/** `deliveries` for automatic deliveries, and `replays` for manual ones. */
+/** The kinds of records: `deliveries` for automatic deliveries, and `replays` for manual ones. */
 export const recordKinds = ['deliveries', 'replays'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-/** Reads records of deliveries, from files or Redis streams. */
+/** Reads records of deliveries. One implementation reads files, and another one reads Redis streams. */
 export interface DeliveryRecords {
-  /** Yields the existing records, oldest first. Malformed lines are reported and skipped. @param from undefined for the oldest */
+  /** Yields the existing records, oldest first. Malformed lines are reported and skipped. @param from undefined for the oldest record */
   read(
     kind: RecordKind,
     from: LogPosition | undefined,
     onBadLine: (reason: string) => void,
   ): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }>;
-  /** Finds the position of the records since a Unix time in milliseconds. */
+  /** Finds the position from which to read the records since a time (Unix time in milliseconds). */
   since(kind: RecordKind, sinceMs: number): LogPosition | undefined;
-  /** Reads the record at a position; undefined if it does not exist (any more). */
+  /** Reads the record at a position; undefined if there is none, or if it has been removed. */
   at(kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined>;
-  /** Yields the existing records, newest first. Malformed lines are skipped. The first step has the start of the search. */
+  /**
+   * Yields the existing records, newest first. Malformed lines are skipped. The first step has the position at which the search begins.
+   */
   newestFirst(kind: RecordKind, search: RecordSearch): AsyncGenerator<SearchStep>;
 }
 
-/** Limits of a search. They only spare the caller some filtering. */
+/** Limits of a search. They only reduce the number of records that the caller has to filter. */
 export interface RecordSearch {
   before: LogPosition | undefined;
-  /** Older records may be left out. Unix time in milliseconds. */
+  /** Records older than this Unix time in milliseconds may be left out. */
   sinceMs: number | undefined;
-  /** Records without all of these texts in their JSON may be left out. */
+  /** Records whose JSON does not contain all of these texts may be left out. */
   needles: readonly string[];
 }
 
 export interface SearchStep {
-  /** All newer records have been searched. */
+  /** All records at this position and newer ones have been searched. */
   position: LogPosition;
   record?: DeliveryRecord;
   /** Number of bytes that were read since the previous step. */
   readBytes: number;
 }
 
-/** Parses a record. @returns undefined if the line is malformed or incomplete */
+/** Parses a line of the records. @returns undefined if the line is malformed, or a required member is missing */
 export function parseDeliveryRecord(line: string): DeliveryRecord | undefined {
   try {
     const record = parseJson(line) as Partial<DeliveryRecord> | null;

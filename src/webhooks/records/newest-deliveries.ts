@@ -8,7 +8,7 @@ import {
   type SearchStep,
 } from './delivery-record.ts';
 
-/** Maximum number of bytes that are read for one page. The next page continues there. */
+/** Maximum number of bytes of records that are read for one page. The next page continues where the reading stopped. */
 const maxBytesPerPage = 16 * 1024 * 1024;
 
 export interface DeliveryFilter {
@@ -19,7 +19,7 @@ export interface DeliveryFilter {
   sinceMs?: number | undefined;
   untilMs?: number | undefined;
   eventUuid?: string | undefined;
-  /** Event ID as a string. */
+  /** Event ID as a string, for example the number of `fileUploaded`. */
   eventId?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface DeliveryPage {
 
 const letters = { deliveries: 'd', replays: 'r' } as const;
 
-/** Finds automatic and manual deliveries, newest first. @returns undefined for a malformed cursor */
+/** Finds the automatic and manual deliveries that pass a filter, newest first. @returns undefined for a malformed cursor */
 export async function newestDeliveries(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -64,7 +64,7 @@ export async function newestDeliveries(
   }
 }
 
-/** Finds a delivery by its ID. @returns undefined if it does not exist (any more) */
+/** Finds a delivery by its ID. @returns undefined if it does not exist, or if its record was removed */
 export async function findDelivery(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
   const place = parseDeliveryId(id);
   const record = place && (await records.at(place.kind, place.position));
@@ -76,7 +76,7 @@ class Row {
   readonly kind: RecordKind;
   readonly #steps: AsyncGenerator<SearchStep>;
   readonly #filter: DeliveryFilter;
-  /** The next record that passes the filter. */
+  /** The next record that passes the filter; undefined until it is found. */
   head: { record: DeliveryRecord; position: LogPosition } | undefined;
   #position: LogPosition | undefined;
   #isDone = false;
@@ -92,12 +92,12 @@ class Row {
     return this.#isDone || this.head !== undefined;
   }
 
-  /** Records from here on have been returned or filtered out. */
+  /** The records from this position on have been returned or filtered out. */
   get position(): LogPosition | undefined {
     return this.#isDone ? { segment: 0, offset: 0 } : this.#position;
   }
 
-  /** Searches one step further back. @returns the number of read bytes */
+  /** Searches one step further back. @returns the number of bytes that were read */
   async step(): Promise<number> {
     const { value, done } = await this.#steps.next();
     if (done) {
@@ -121,7 +121,7 @@ class Row {
   }
 }
 
-/** Returns texts in the JSON of every matching record. */
+/** Returns texts that the JSON of every matching record contains. */
 function filterNeedles({ handlers, outcomes, eventUuid, eventId }: DeliveryFilter): string[] {
   const needle = (name: string, values: readonly string[] | undefined) =>
     values?.length === 1 ? [`"${name}":${JSON.stringify(values[0])}`] : [];
@@ -142,7 +142,7 @@ function passes(record: DeliveryRecord, { handlers, outcomes, sinceMs, untilMs, 
   return !(sinceMs !== undefined && atMs < sinceMs) && !(untilMs !== undefined && atMs >= untilMs);
 }
 
-/** Returns the ID of the delivery at a position. */
+/** Returns the ID of the delivery whose record begins at a position. */
 export function formatDeliveryId(kind: RecordKind, { segment, offset }: LogPosition): string {
   return `${letters[kind]}${segment}-${offset}`;
 }

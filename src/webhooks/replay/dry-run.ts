@@ -19,7 +19,7 @@ import type { ReplaySelection } from './selected-events.ts';
 import { comparedText, describeRequest } from './shown-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Compares recorded requests with those of the current configuration. */
+/** Compares recorded requests with the requests that the current configuration makes for the same events. */
 export async function* comparedRequests(
   journal: ReplayedJournal,
   handlers: readonly WebhookHandler[],
@@ -72,9 +72,9 @@ export interface PlannedRequest {
 }
 
 /**
- * Yields the requests that would be sent, and their differences from the newest delivery with the same first event.
+ * Yields the requests that would be sent, and how each differs from the newest delivery with the same first event. Nothing is sent.
  *
- * @param groups account group by event UUID
+ * @param groups account group of each event, by the UUID of the event
  * @param nowMs time for the signatures, Unix time in milliseconds
  */
 export async function* dryResults(

@@ -12,9 +12,9 @@ import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Receives reports of lines, records and requests that cannot be sent again. */
 export interface BadLineReport {
-  /** May throw an error to end the run. */
+  /** Called for a malformed line or record. May throw an error to end the run. */
   add: OnBadLine;
-  /** Called for a delivery or request that cannot be sent again for another reason. */
+  /** Called for a delivery or request that cannot be sent again for another reason, usually because it is no longer kept. */
   missing: OnBadLine;
 }
 
@@ -25,11 +25,11 @@ export interface RecordedRequest {
 }
 
 /**
- * Yields the recorded requests of some events, with their original bytes. Of requests with the same handler and first event, only the
- * newest is yielded.
+ * Yields the recorded requests of some events, with their original bytes, in the order of the records. If several requests have the same
+ * handler and first event, only the newest is yielded.
  *
- * @param isWanted called with the handler and the UUID of each event
- * @param bad called for malformed records, and for those whose events or body are no longer kept
+ * @param isWanted whether a record is wanted; called with the handler and the UUID of each event
+ * @param bad called for malformed records, and for records whose events or body are no longer kept
  */
 export async function* recordedRequests(
   journal: ReplayedJournal,
@@ -38,7 +38,7 @@ export async function* recordedRequests(
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
   for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
-    // Events that were replayed from a file are not in the journal.
+    // Events that were replayed from a file are not in the journal, so their requests cannot be restored.
     const isOfJournal = record.events.every(({ position }) => position !== undefined);
     if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(requestKey(record), place);
   }
@@ -65,12 +65,12 @@ async function* records(
       yield { record, place: `${kind} ${formatPosition(position)}` };
 }
 
-/** Returns the same key for all requests with the same handler and first event. */
+/** Returns a key that is the same for all requests with the same handler and first event. */
 export function requestKey({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
 
-/** Reads single lines of the journal. Keeps the last block, because it usually has the next line. Must be closed. */
+/** Reads single lines of the journal. Keeps the last block, because the next line is usually in it. Must be closed. */
 export class JournalLines {
   readonly #reader: EventReader;
   readonly #block = new Map<number, Buffer>();
@@ -95,7 +95,7 @@ export class JournalLines {
   }
 }
 
-/** Reads the events of a record. @returns undefined if one is not in the journal */
+/** Reads the events of a record from the journal. @returns undefined if one of them is not in the journal */
 export async function readRecordedEvents(record: Pick<DeliveryRecord, 'events'>, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
@@ -114,9 +114,9 @@ export function maskSecrets(rendered: RenderedPayload, events: readonly Outgoing
 }
 
 /**
- * Inserts the current secrets into a recorded request, because records contain none.
+ * Inserts the secrets of the current configuration into a recorded request, because records contain no secrets.
  *
- * @param today request of the current configuration for the same events
+ * @param today request that the current configuration makes for the same events
  * @returns undefined if the secrets cannot be inserted
  */
 export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): RenderedPayload | undefined {
@@ -134,12 +134,12 @@ export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): 
   return { ...rendered, body: Buffer.concat([head, Buffer.from(JSON.stringify(tail).slice(recorded.before.length))]) };
 }
 
-/** Lists and objects are parsed as JSON. */
+/** Returns the parameters of a query as members. Lists and objects are parsed as JSON. */
 function parseQuery(query: RenderedPayload['query']): Record<string, unknown> {
   return Object.fromEntries(query.map(([name, value]) => [name, /^[[{]/.test(value) && isJson(value) ? JSON.parse(value) : value]));
 }
 
-/** @returns undefined if a secret is missing */
+/** Replaces each masked member by the secret with the same name. @returns undefined if a secret is missing */
 function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknown {
   if (isSecret && value === mask) return secrets;
   if (Array.isArray(value)) {
@@ -155,7 +155,7 @@ function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknow
   return members.some(([, member]) => member === undefined) ? undefined : Object.fromEntries(members);
 }
 
-/** Restores a recorded request, with masked secrets. @returns undefined if the body was too long to be recorded */
+/** Restores the request of a record, with its secrets masked. @returns undefined if the body was too long to be recorded */
 export function renderRecord({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
   return body && renderMasked({ contentType: content_type, recorded: body }, events);
 }

@@ -15,7 +15,7 @@ import { maskSecrets } from './recorded-requests.ts';
 type ConfiguredHandlers = Readonly<Record<string, EventHandlerOptions>>;
 
 /**
- * Returns the named handlers, or all enabled ones if none is named.
+ * Returns the options of the named handlers, or of all enabled handlers if none is named.
  *
  * @throws ServiceError `bad-request` for an unknown handler
  */
@@ -30,7 +30,7 @@ export function chosenHandlers(configured: ConfiguredHandlers, named: readonly s
   });
 }
 
-/** Creates a handler with its own URL suspensions. @throws the errors of `WebhookHandler` */
+/** Creates a handler for a replay, with its own URL suspensions. @throws the errors of the constructor of `WebhookHandler` */
 export function replayHandler(
   uuid: string,
   options: EventHandlerOptions,
@@ -39,12 +39,12 @@ export function replayHandler(
   return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server, forward });
 }
 
-/** Returns the `server` in the bodies of `svc webhook-replay`. */
+/** Returns the `server` that the request bodies of `svc webhook-replay` name. */
 export function replayServer(uuid: string | undefined, name: string | undefined): EventServer {
   return { uuid: uuid ?? 'svc-webhook-replay', type: 'server', name: name || hostname() };
 }
 
-/** Maximum timeout of a test at each URL, because an operator waits. */
+/** Maximum timeout of a test at each URL, in seconds. It is short, because an operator waits for the result. */
 const longestS = 30;
 
 export interface ReplayDependencies {
@@ -59,8 +59,8 @@ export interface TestDependencies extends ReplayDependencies {
 }
 
 /**
- * Sends a test event (`testEventSent`) to one handler, even if it does not run. Each URL gets at most one attempt. The delivery is recorded
- * as a manual one.
+ * Sends a test event (`testEventSent`) to one handler immediately, even if the handler does not run. Each URL gets at most one attempt.
+ * The event is written to the journal, and the delivery to the records of manual deliveries. No other handler gets the event.
  *
  * @param by name of the operator
  * @throws ServiceError `unavailable` if the handler cannot be created, `storage-full` or `internal` if the event cannot be journalled
@@ -82,7 +82,7 @@ export async function sendTest(
     });
     const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
     const rendered = handler.render(sent);
-    // The record has no position from which the body could be rendered again.
+    // The record does not have the event's position in the journal, with which the body could be rendered again. So the whole body is kept.
     const recorded = rendered.body ? { text: maskSecrets(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
     const delivered = await handler.deliver(sent, {}, { ...rendered, recorded });
     const record = handler.record(delivered, { source: 'test' });

@@ -11,21 +11,21 @@ import { chosenHandlers, type ReplayDependencies, replayHandler } from './replay
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Maximum size of a job's results, in characters. Successes may use only half of it. */
+/** Maximum size of the results of one job, in characters. Successes may use only half of it. */
 const maxCharacters = 2 * 1024 * 1024;
 
-/** Collects the results of a job, up to a limit. The delivery records have all of them. */
+/** Collects the results of a job as lines of JSON, up to a limit. The delivery records have all results. */
 class ReplayResults {
   readonly #lines: string[] = [];
   #characters = 0;
-  /** Number of lines beyond the limit. */
+  /** Number of lines that were left out because of the limit. */
   leftOut = 0;
 
   get isFull(): boolean {
     return this.#characters >= maxCharacters;
   }
 
-  /** @param isGood successes are left out earlier than failures */
+  /** @param isGood whether the result is a success; successes are left out earlier than failures */
   add(result: ReplayResult, isGood = false): void {
     const line = JSON.stringify(result);
     if (this.#characters + line.length > (isGood ? maxCharacters / 2 : maxCharacters)) {
@@ -41,7 +41,10 @@ class ReplayResults {
   }
 }
 
-/** Yields the events of deliveries, once for each handler. The current filters are ignored. */
+/**
+ * Yields the events of deliveries. For each handler, an event is yielded only once, even if several deliveries contain it. The current
+ * filters are ignored. @param ids IDs of deliveries
+ */
 async function* deliveredEvents(
   journal: ReplayedJournal,
   ids: readonly string[],
@@ -74,20 +77,20 @@ async function* deliveredEvents(
 }
 
 export interface ReplayRequest {
-  /** IDs of deliveries whose events are sent again. If empty, `selection` applies. */
+  /** IDs of deliveries whose events are sent to their handlers again. If the list is empty, `selection` applies. */
   deliveries: readonly string[];
   selection: ReplaySelection;
-  /** Empty for all enabled handlers. */
+  /** UUIDs of handlers; empty for all enabled handlers. */
   handlers: readonly string[];
   isDryRun: boolean;
-  /** Whether a dry run only counts. Consoles do not list it. */
+  /** Whether a dry run only counts. It has no results, and consoles do not list it. */
   countsOnly: boolean;
   /**
-   * Events and failures after this Unix time in milliseconds are left out. A client gives the time of a dry run, so that only what was
-   * found then is sent.
+   * If set, events and failures after this Unix time in milliseconds are left out. A client gives the time of an earlier count or dry run,
+   * so that only what was found then is sent.
    */
   asOfMs?: number | undefined;
-  /** Number of failed requests in a row that stops the replay; 0 for never. */
+  /** The replay stops after this number of failed requests in a row; 0 for never. */
   stopAfterFailures: number;
 }
 
@@ -95,29 +98,29 @@ export interface JobDependencies extends ReplayDependencies {
   journal: ReplayedJournal & { readonly end: LogPosition };
 }
 
-/** An event counts once for each handler. */
+/** The progress of a job. An event counts once for each handler. */
 interface JobProgress {
   state: 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
   total: number | null;
   done: number;
   delivered: number;
-  /** Failed or discarded events. */
+  /** Number of failed or discarded events. */
   failed: number;
-  /** Requests, and handlers that get them. */
+  /** Number of requests, and number of handlers that get them. */
   requests: number;
   handlers: number;
-  /** Why the job failed or was stopped. */
+  /** The reason why the job failed or was stopped; undefined if neither happened. */
   details: string | undefined;
 }
 
-/** Maximum number of recorded events in memory. They use about 100 MB. */
+/** Maximum number of recorded events that are kept in memory to find undelivered ones. They use about 100 MB. */
 const maxRemembered = 2_000_000;
 
-/** Maximum numbers in a dry run. */
+/** Maximum number of requests and events that a dry run shows. */
 const maxShown = 1000;
 const maxShownEvents = 10_000;
 
-/** A replay in a running service. */
+/** A replay that a running service makes, with its progress and results. */
 export class ReplayJob {
   readonly request: ReplayRequest;
   readonly results = new ReplayResults();
@@ -138,7 +141,7 @@ export class ReplayJob {
   #failedInRow = 0;
   #startedMs: number | undefined;
 
-  /** @throws ServiceError `bad-request` for an unknown handler, `unavailable` if it cannot be created */
+  /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for a handler that cannot be created */
   constructor(request: ReplayRequest, dependencies: JobDependencies) {
     const { journal, server, clock, forward } = dependencies;
     this.request = request;
@@ -147,14 +150,14 @@ export class ReplayJob {
     const configured = journal.config?.event_handlers ?? {};
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, { server, clock, forward }));
-    // Later events include those about the outcomes of this job.
+    // Only events before the current end of the journal are sent, because later ones include events about the outcomes of this job.
     const { selection, asOfMs } = request;
     const until = Math.min(selection.until ?? Number.POSITIVE_INFINITY, asOfMs ?? Number.POSITIVE_INFINITY);
     const history = { sinceMs: selection.since, asOfMs, maxEvents: maxRemembered };
     this.#selection = { ...selection, ...(Number.isFinite(until) && { until }), end: journal.end, history };
   }
 
-  /** Estimates the remaining time from the rate so far; null while it is unknown. */
+  /** Estimates the remaining time in seconds from the rate so far; null while it is unknown. */
   get secondsLeft(): number | null {
     const { state, total, done } = this.progress;
     if (state !== 'running' || total === null || done === 0 || this.#startedMs === undefined) return null;
@@ -167,7 +170,7 @@ export class ReplayJob {
     if (this.progress.state === 'waiting') this.progress.state = 'cancelled';
   }
 
-  /** Runs the job. Never throws. */
+  /** Runs the job. Never throws, because an error is part of the job's outcome. */
   async run(): Promise<void> {
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
@@ -258,7 +261,7 @@ export class ReplayJob {
           planned.push(request);
           open.set(handler.uuid, request);
         }
-        // A view would keep a larger block in memory.
+        // The line is copied, because it is a view that would keep a larger block in memory.
         request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
       }
     }
@@ -282,7 +285,7 @@ export class ReplayJob {
 const maxRunning = 2;
 const maxWaiting = 20;
 
-/** Maximum number of ended jobs in memory. Jobs that only counted have their own limit. */
+/** Maximum number of ended jobs that are kept in memory. Jobs that only counted are kept apart, so that they displace no other jobs. */
 const maxEnded = 20;
 
 export interface ListedJob {
@@ -301,11 +304,12 @@ export class ReplayJobs {
   #isStopping = false;
 
   /**
-   * Starts or queues a replay.
+   * Starts a replay, or queues it.
    *
    * @param by name of the operator
    * @returns the ID of the job
-   * @throws ServiceError `too-many-requests` if too many jobs wait, `unavailable` while the service stops, and the errors of `ReplayJob`
+   * @throws ServiceError `too-many-requests` if too many jobs wait, `unavailable` while the service stops, and the errors of the
+   *   constructor of `ReplayJob`
    */
   start(request: ReplayRequest, by: string, dependencies: JobDependencies): string {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The service stops.');
@@ -318,12 +322,12 @@ export class ReplayJobs {
     return id;
   }
 
-  /** Newest first. */
+  /** Returns the jobs, newest first. */
   list(): ListedJob[] {
     return [...this.#jobs.values()].reverse();
   }
 
-  /** @returns undefined if the job is no longer in memory */
+  /** @returns undefined if the job is unknown or no longer in memory */
   find(id: string): ListedJob | undefined {
     return this.#jobs.get(id);
   }

@@ -11,10 +11,10 @@ interface LaneOptions {
   /** Maximum number of concurrent requests. */
   concurrency: number;
   signal: AbortSignal;
-  /** Undefined if the handler is not configured. */
+  /** Returns the log for records of deliveries; undefined if the handler is not configured. */
   record: (() => Pick<DeliveryLog, 'append'>) | undefined;
   onDelivered: (handler: WebhookHandler, delivered: Delivered) => void;
-  /** Gets each request instead of the receiver. */
+  /** If set, it gets each request instead of the receiver. */
   preview: ((handler: WebhookHandler, events: readonly SentEvent[], rendered: RenderedPayload) => void) | undefined;
 }
 
@@ -37,7 +37,7 @@ export class ReplayLane {
     if (this.#batch.length >= this.handler.batchSize) await this.#flush();
   }
 
-  /** Resolves when all events are sent. @throws the first error that no receiver caused */
+  /** Resolves when all events are sent. @throws the first error that was not caused by a receiver */
   async finish(): Promise<void> {
     if (this.#batch.length > 0) await this.#flush();
     await Promise.all(this.#underWay);

@@ -13,19 +13,20 @@ import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import type { BadLineReport } from './recorded-requests.ts';
 import { type ReplayedJournal, readUndelivered } from './undelivered-events.ts';
 
-/** `group` is known only for events of the journal. */
+/** An event to show or to send again. Its `group` is known only if the event comes from the journal. */
 interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
 
-/** In a request body, events are nested two levels deep. */
+/** Limits for parsing a request body, in which events are nested two levels deep. */
 const bodyLimits = { deepest: deepestEvent + 2 };
 
-/** Maximum size of a document of several lines. */
+/** Maximum size in bytes of a document of several lines, which is one formatted request body. */
 const largestDocumentBytes = 64 * 1024 * 1024;
 
 /**
- * Yields the events of a file or stdin. Each line, or the whole text, is an event, a list of events or a request body (`{"events": […]}`).
+ * Yields the events of a file or stdin. Each line is an event, a list of events or a request body (`{"events": […]}`), or all lines
+ * together are one of these.
  *
  * @param name path of the file, or `-` for stdin
  * @throws ServiceError `bad-request` if it cannot be read
@@ -40,12 +41,12 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
   for await (const line of readLines(stream, name, signal)) {
     number++;
     if (isDocument === undefined && line.trim() === '') continue;
-    // An incomplete first line begins a document of several lines.
+    // If the first line begins like JSON but is not complete, it begins a document of several lines.
     isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
     if (isDocument) {
       head += `${line}\n`;
       if (head.length <= largestDocumentBytes) continue;
-      // Too large for one body.
+      // The text is too large for one body, so each line is parsed separately. This reports the first line as malformed.
       yield* parseLines(head, place, onBadLine);
       head = '';
       isDocument = false;
@@ -82,7 +83,7 @@ function* parseText(text: string, place: string, onBadLine: OnBadLine): Generato
   }
 }
 
-/** The UUID depends only on the content, so that receivers can detect repetitions. */
+/** Adds a UUID to an event without one. The UUID depends only on the content of the event, so that receivers can detect repetitions. */
 function withUuid(item: unknown): unknown {
   if (!isObject(item)) return item;
   const { id, uuid, ...rest } = item;
@@ -130,7 +131,10 @@ async function* readLines(stream: Readable, name: string, signal: AbortSignal | 
   if (rest.some(({ length }) => length > 0)) yield text(Buffer.concat(rest));
 }
 
-/** Calculates a UUID (version 8, RFC 9562 §5.8) from a SHA-256. Spacing and order of members do not change it. */
+/**
+ * Calculates a UUID from a JSON value (version 8, RFC 9562 §5.8). It consists of the first bits of a SHA-256. Spacing and the order of
+ * members do not change it.
+ */
 function contentUuid(value: unknown): string {
   const digits = hash('sha256', JSON.stringify(value, sortMembers));
   const variant = ((Number.parseInt(digits.charAt(16), 16) & 3) | 8).toString(16);
@@ -143,20 +147,20 @@ function sortMembers(_name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** UUID of the handler for a URL on the command line. It accepts every event. */
+/** The UUID of the handler for a URL that was given on the command line. That handler accepts every event. */
 export const plainHandler = 'url';
 
 export interface ReplaySelection extends EventSelection {
-  /** Only events before this position are selected. */
+  /** Only events before this position of the journal are selected. */
   end?: LogPosition;
-  /** Whether to select only undelivered events. */
+  /** Whether only events that were not delivered are selected. */
   failed?: boolean;
-  /** Whether `failed` includes events that were never sent; by default true. */
+  /** Whether `failed` includes events that were never sent to a handler; the default is true. */
   neverSent?: boolean;
-  /** Used with `failed`. */
+  /** Limits for reading the records; used with `failed`. */
   history?: HistoryBounds;
   limit?: number;
-  /** Whether handlers also get events that their filters exclude. */
+  /** Whether events are also sent to handlers whose filters exclude them. */
   force?: boolean;
 }
 
@@ -166,9 +170,9 @@ export interface SelectedEvent {
 }
 
 /**
- * Yields the selected events that at least one handler gets.
+ * Yields the selected events that at least one handler gets. They come from the journal or from a file.
  *
- * @param source path of a file, or `-` for stdin; undefined for the journal
+ * @param source path of the file, or `-` for stdin; undefined for the journal
  */
 export async function* selectedEvents(
   source: string | undefined,

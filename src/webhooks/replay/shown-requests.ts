@@ -12,7 +12,7 @@ import type { SentEvent } from '../webhook-handler.ts';
 import { JournalLines, maskSecrets, readRecordedEvents, renderRecord } from './recorded-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Describes a handler's request, with masked secrets. @param nowMs time for the signature, Unix time in milliseconds */
+/** Describes the request that a handler would send, with masked secrets. @param nowMs time for the signature, Unix time in milliseconds */
 export function describeRequest(
   { uuid, options }: { uuid: string; options: EventHandlerOptions },
   events: readonly OutgoingEvent[],
@@ -33,7 +33,10 @@ export function describeRequest(
   };
 }
 
-/** Returns the headers of a request. Configured values are masked, except Content-Type. */
+/**
+ * Returns the headers of a request. Values from the configuration are masked, except Content-Type. @param uuids UUIDs of the request's
+ * events
+ */
 function shownHeaders(
   options: EventHandlerOptions,
   uuids: readonly string[],
@@ -50,7 +53,7 @@ function shownHeaders(
   return headers;
 }
 
-/** Returns the text that `--diff` compares. JSON is formatted in many lines, so that differences are small. */
+/** Returns the text of a request that `--diff` compares. JSON is formatted in many lines, so that differences are small. */
 export function comparedText(method: string, rendered: Pick<RenderedPayload, 'contentType' | 'query' | 'body'>): string {
   const query = rendered.query.map(([name, value]) => `?${name}=${value}\n`).join('');
   const type = rendered.contentType === undefined ? '' : `content-type: ${rendered.contentType}\n`;
@@ -70,11 +73,14 @@ const shownBodyCharacters = 256 * 1024;
 /** The request of a delivery, with masked secrets. */
 export interface ShownSending {
   method: string;
-  /** URL of the last attempt, without the configured query. */
+  /** URL of the last attempt, without the query of the configuration. */
   url: string;
-  /** Names are in lower case. Records contain no headers, so they usually come from the configuration. */
+  /** Headers, with names in lower case. They usually come from the current configuration, because records contain no headers. */
   headers: { from: 'configuration' | 'record'; values: Record<string, string> };
-  /** The recorded body, or the one of the current configuration, without secrets of `extra_data`. Null if neither exists. */
+  /**
+   * The recorded body, or the body that the current configuration renders. It does not contain secrets of `extra_data`. Null if neither
+   * body is available.
+   */
   body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
 }
 
@@ -84,9 +90,9 @@ export interface ShownDependencies {
 }
 
 /**
- * Shows the request of a delivery, from the record or the current configuration.
+ * Shows the request of a delivery. It comes from the record, or is rendered with the current configuration.
  *
- * @returns the request, and its first event if the journal still has it
+ * @returns the request and its first event; `first` is undefined if the journal no longer has that event
  */
 export async function shownSending(
   { record }: NamedDelivery,

@@ -7,28 +7,29 @@ import { DeliveryHistory, type HistoryBounds } from '../records/delivery-history
 import type { DeliveryRecords } from '../records/delivery-record.ts';
 import { createSubscription } from '../subscription.ts';
 
-/** The journal of a single node, or of all nodes. */
+/** The journal that replays read: the journal of a single node, or of all nodes together. */
 export interface ReplayedJournal extends SearchedJournal {
   config: { event_handlers: Readonly<Record<string, EventHandlerOptions>> } | undefined;
   records: DeliveryRecords;
-  /** Returns the positions of running and paused handlers, which will deliver all later events. */
+  /** Returns the positions of running and paused handlers. These handlers will still deliver all later events. */
   waitingPositions(): Promise<ReadonlyMap<string, LogPosition>>;
 }
 
 /** Decides which events the option `--failed` selects. */
 export interface UndeliveredEvents {
-  /** Like `isMissing`, but without events that were never sent. */
+  /** Like `isMissing`, but without events that were never sent to the handler. */
   hasFailed(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
-  /** Whether an event was not delivered, and the handler will not deliver it by itself. */
+  /** Whether an event was not delivered to a handler, and the handler will not deliver it by itself. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
-  /** Whether an enabled handler that wants the event did not get it, or any handler, even a removed one, failed. */
+  /** Whether an enabled handler that wants the event did not receive it, or any handler, even a removed one, failed to deliver it. */
   isMissingSomewhere(event: ServiceEvent, group: string | undefined, position: LogPosition | undefined): boolean;
 }
 
 /**
- * Finds events whose delivery failed, was discarded or was never tried. Events that a service will still send are left out.
+ * Finds events whose delivery failed, was discarded or was never tried. Events that a running service will still send are left out, so that
+ * they are not sent twice.
  *
- * @param isFile whether the events come from a file, without positions
+ * @param isFile whether the events come from a file; such events have no position in the journal
  */
 export async function readUndelivered(
   journal: ReplayedJournal,
@@ -54,7 +55,7 @@ export async function readUndelivered(
   };
 }
 
-/** Finds the stopped handlers from the events in the journal. */
+/** Finds the handlers that have stopped, according to the events in the journal. */
 export async function stoppedHandlers(journal: SearchedJournal): Promise<Set<string>> {
   const stopped = new Set<string>();
   const selection = { id: [eventIds.componentStarted, eventIds.componentStopped], uuid: [] };

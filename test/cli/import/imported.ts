@@ -10,7 +10,7 @@ import { readPlainYaml } from '../../../src/lib/yaml-document.ts';
 import { run } from '../../support/child.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 
-/** Returns the input of an import, with defaults. */
+/** Returns the input of an import, with the defaults of the command. */
 export function input(given: Partial<ImportInput>): ImportInput {
   return { files: [], root: '/nowhere', home: './files/${USER}', port: undefined, nowMs: Date.parse('2026-11-27'), ...given };
 }
@@ -21,7 +21,7 @@ interface Written {
   notes: Note[];
 }
 
-/** Asserts that a draft gives a valid configuration, and that its cases pass. @returns the sections, and the notes */
+/** Asserts that a draft gives a configuration without errors, and that its cases pass. @returns the sections, and the notes */
 export async function assertImported(t: TestContext, draft: Draft, from: string, { isTested = true } = {}): Promise<Written> {
   const { config, cases, notes } = finish(draft, from, { config: 'svc.config.yaml', accountsFile: 'svc.accounts.json' });
   const { findings } = checkSource(parseSource('/nowhere/svc.config.yaml', config), {});

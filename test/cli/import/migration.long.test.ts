@@ -27,7 +27,7 @@ test('sshd and svc run side by side with one host key, and the sftp client of Op
   const config = `Port ${oldPort}\nListenAddress 127.0.0.1\nHostKey ${hostKey}\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes
 AuthorizedKeysFile ${cwd}/authorized_keys\nSubsystem sftp internal-sftp\nForceCommand internal-sftp -d ${files}\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n`;
   writeFileSync(join(cwd, 'sshd_config'), config);
-  // System accounts are not imported, so this account gets the UID of a person.
+  // A passwd file in which this test's account has the UID of a person (1000), because system accounts are not imported.
   writeFileSync(join(cwd, 'passwd'), `${username}:x:1000:1000::${files}:/bin/sh\n`);
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
   const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(cwd, 'sshd_config')], { stdio: ['ignore', 'ignore', 'pipe'] });

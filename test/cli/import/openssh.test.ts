@@ -186,7 +186,7 @@ test('openssh: the settings of each account agree with sshd -T', async (t) => {
   }
 });
 
-/** Returns the configurations in a script of OpenSSH's tests. */
+/** Returns the configurations that a script of OpenSSH's tests writes, with its variables replaced. */
 function regressConfigs(script: string): string[] {
   const values: Record<string, string> = {
     OBJ: '/obj',

@@ -155,7 +155,8 @@ test('sftpgo: users, groups, folders, permissions, quotas and filters are import
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'dump.json'), JSON.stringify(given));
   assert.equal((await run(t, ['import', 'sftpgo', 'dump.json'], { cwd })).code, 0);
-  // SFTPGo applies the rule of the nearest folder above a file, and for a folder the rule of its parent.
+  // The expected results follow from SFTPGo's rules: for a file, the rule of the nearest folder above it applies, and for a folder itself,
+  // the rule of its parent.
   const expected: Record<string, boolean> = {
     'OPEN-READ /a.txt': true,
     'OPEN-WRITE /a.txt': false,

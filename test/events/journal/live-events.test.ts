@@ -45,7 +45,7 @@ function openJournal(t: TestContext) {
   return { log, folder, counts, faults, live: new LiveEvents(journal, systemClock) };
 }
 
-/** Follows until `count` events have arrived, or a lag is reported. */
+/** Follows until this number of events has arrived, or a lag is reported. */
 async function follow(
   batches: AsyncGenerator<LiveBatch>,
   count: number,

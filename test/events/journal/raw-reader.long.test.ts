@@ -11,7 +11,7 @@ import { readAll, testEvent } from '../../contracts/event-log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 
-/** Opens a journal. Faults in `writes` and `syncs` make its next writes and syncs fail. */
+/** Opens a journal. The caller makes its next writes and syncs fail by adding faults to `writes` and `syncs`. */
 function openFailing(t: TestContext, maximumFileSizeBytes: number) {
   const [writes, syncs]: [('full' | 'broken')[], Error[]] = [[], []];
   const clock = new ManualClock();
@@ -33,7 +33,7 @@ function openFailing(t: TestContext, maximumFileSizeBytes: number) {
   return { log, folder, clock, writes, syncs };
 }
 
-/** Reads the journal with its own reader, some blocks at a time. */
+/** Reads the journal from `begin` with a reader of its own, some blocks at a time. */
 class Follower {
   readonly begin: LogPosition;
   readonly read: Promise<string[]>[] = [];
@@ -103,7 +103,7 @@ test('a reader gets all lines from its start, once and in order, during writes, 
         else if (what === 'open') follow(log.end);
         else if (what === 'open-before') follow(begins[who % begins.length] as LogPosition);
         else if (what === 'close' && follower) {
-          // Nothing may be written between the last read and the comparison.
+          // Wait for all writes first, so that nothing is written between the last read and the comparison.
           await log.grouped();
           await follower.readOn(1000);
           follower.close();
@@ -138,7 +138,7 @@ function placed({ raw, position, next }: RawEvent): string {
   return `${formatPosition(position)} ${formatPosition(next)} ${raw.toString('utf8').slice(-60)} ${raw.toString('utf8').slice(0, 300)}`;
 }
 
-/** Like `deepEqual`, without printing thousands of lines. */
+/** Like `deepEqual`, but without printing a difference of thousands of lines. */
 function assertSame(found: readonly string[], wanted: readonly string[]): void {
   const at = wanted.findIndex((text, index) => text !== found[index]);
   assert.equal(found[at], wanted[at]);

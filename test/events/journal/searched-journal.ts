@@ -15,7 +15,7 @@ const server = { uuid: 'server', type: 'server', name: 'test' };
 /** Unix time in milliseconds of the first event of `journalEventAt`. There is one event per second. */
 export const firstMs = 1_700_000_000_000;
 
-/** Returns an event about a file of one of 50 accounts, or (every 997th) about a failed login. */
+/** Returns an event about a file of one of 50 accounts. Every 997th event is about a failed login instead. */
 export function journalEventAt(index: number): ServiceEvent {
   const peer = peerAt(`198.51.${Math.floor(index / 250) % 250}.${index % 250}`, 1000);
   const account = { uuid: `uuid-${index % 50}`, name: `name ${index % 50}`, peer };
@@ -38,7 +38,7 @@ export async function writeJournal(folder: string, count: number, maximumFileSiz
   return events;
 }
 
-/** Writes the summaries of all files but the last. */
+/** Writes the summaries of all files except the last. */
 export async function summariseAll(folder: string): Promise<void> {
   for (const segment of listSegments(folder).slice(0, -1)) await summarise(segment, async () => {});
 }

@@ -29,7 +29,7 @@ import { firstMs, groupAt, searchAll, summariseAll, writeJournal } from './searc
 
 const count = 6000;
 
-/** Selections of few events, and the index of each event that matches. */
+/** Selections that match few events, each with a function that says whether the selection matches the event with an index. */
 const rare: [Partial<EventSelection>, (index: number) => boolean][] = [
   [{ account: ['guest 2991'] }, (index) => index === 2991],
   [{ path: ['/in/17/file 1712.txt'] }, (index) => index === 1712],

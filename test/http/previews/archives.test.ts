@@ -132,7 +132,7 @@ test('bombs: no member gives more than its announced size, and overlapping membe
   const small = makeZip([{ name: 'short', content: Buffer.from('abc'), sizeBytes: 1_000_000 }]);
   await assert.rejects(contentOf(await opened(small), 0), failsAs('damaged'));
 
-  // Members that share their bytes (David Fifield's bombs).
+  // Several members that share the same bytes (David Fifield's bombs).
   const overlapping = await opened(makeZip([text, { ...text, name: 'second', offset: 0 }, { ...text, name: 'third', offset: 10 }]));
   for (const index of [0, 1, 2]) await assert.rejects(contentOf(overlapping, index), failsAs('damaged'));
 });

@@ -46,7 +46,7 @@ test('DELETE is answered, even if other requests for the same upload follow', as
     const headers = { ...append(0, true), 'content-length': String(content.length) };
     const later = Array.from({ length: 3 }, () => new WatchedRequest(server, 'PATCH', url, headers).end(content));
     assert.equal((await cancelling).status, 204);
-    // One of them may have arrived before the DELETE.
+    // One of these PATCH requests may have arrived before the DELETE.
     for (const { status } of await Promise.all(later)) assert.ok([0, 201, 404, 409].includes(status), String(status));
     assert.equal((await server.send('HEAD', url)).status, 404);
   }

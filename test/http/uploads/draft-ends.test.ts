@@ -42,7 +42,7 @@ test('the checks of an upload are repeated at its end, and a refusal leaves noth
     for (const name of hidden(server)) rmSync(join(server.home, name));
   };
   assert.equal(await end('lost', {}, lose), 404);
-  // Another file leaves no space for the rest of the upload.
+  // The upload has 300,000 bytes, and another file of 650,000 leaves no space for the rest.
   const url = await begin(server, 'full', content);
   assert.equal((await server.put('/home/filler', Buffer.alloc(750_000))).status, 507, 'unfinished uploads count');
   assert.equal((await server.put('/home/filler', Buffer.alloc(650_000))).status, 201);

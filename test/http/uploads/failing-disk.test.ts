@@ -14,7 +14,7 @@ const content = randomBytes(300_000);
 const firstBytes = 100_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
-/** System calls that may fail in a request that continues an upload. */
+/** System calls that may fail during a request that continues an upload. */
 const faults = {
   'content that cannot be written': 'writev .kept\nwritevSync .kept',
   'content that cannot be synced': 'fdatasync .kept\nfsync .kept',
@@ -74,7 +74,7 @@ test('a temporary failure of the disk or a wrong checksum ends no tus upload, an
     const reply = await whileFailing(fault, () =>
       client.send('PATCH', url, { headers, body: content.subarray(firstBytes), mayFail: true }),
     );
-    // The wrong digest prevents the faults at the end of the upload.
+    // Faults that would occur only when the upload ends do not occur, because the request is refused for its wrong digest.
     assert.ok([500, 503, 460].includes(reply.status), `${what}: ${reply.status} ${reply.text}`);
     const head = await client.send('HEAD', url, { headers: tus });
     assert.deepEqual([head.status, head.headers['upload-offset']], [200, String(firstBytes)], what);

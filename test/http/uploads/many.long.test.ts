@@ -16,7 +16,7 @@ import { SteppedClock } from '../../support/shifted-clock.ts';
 
 const count = 10_000;
 const atOnce = 32;
-/** Maximum memory in bytes of an unfinished upload. */
+/** Maximum memory of an unfinished upload: its record, its ID, its path. */
 const maxBytesEach = 4096;
 
 setFlagsFromString('--expose-gc');
@@ -27,7 +27,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Runs an action for every number below `count`, `atOnce` at a time. */
+/** Runs an action for every number below `count`, some concurrently. */
 async function forEach(action: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   await Promise.all(

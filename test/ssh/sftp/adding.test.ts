@@ -11,7 +11,7 @@ const { read, write, append, create, truncate, exclusive } = openFlags;
 
 const add = ['allow-create-file', 'allow-rename'];
 
-/** Opens a session that may only add files in `/in`. */
+/** Opens a session that may only add files in `/in`, and may do everything elsewhere. */
 function addingSession(t: TestContext, group: Parameters<typeof testSession>[2] = {}, keywords = add) {
   const rules = [{ expression: '/in/*', permissions: keywords }];
   const session = testSession(t, {}, { permissions: { general: ['allow-full-control'], rules }, ...group });
@@ -102,7 +102,7 @@ test('on_name_taken: number gives a free name at CLOSE and RENAME over SFTP; req
 
 test('with on_name_taken: number, renaming or removing a running upload does not affect the existing file of that name', async (t) => {
   const { client, plant, contents } = addingSession(t, { on_name_taken: 'number' }, [...add, 'allow-delete-file']);
-  // Deleting permits a rename over a file, but no upload over it.
+  // The permission to delete lets a rename replace an existing file, but does not let an upload overwrite it.
   plant(true);
   const renamed = await client.open('in/a.csv', write | create | truncate);
   await client.write(renamed, 0, 'new');

@@ -54,7 +54,7 @@ test('on a full disk, WRITE and CLOSE fail with the reason, the old file stays, 
     assert.deepEqual(readdirSync(disk), ['a']);
     assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'old');
   }
-  // CLOSE copies the unwritten parts of `base`, but the disk has no space for both files.
+  // CLOSE copies the parts of `base` that were not written, and the disk has no space for both files.
   writeFileSync(join(disk, 'base'), Buffer.alloc(90_000, 'b'));
   fillDisk(join(disk, 'filler'));
   truncateSync(join(disk, 'filler'), 3_900_000);

@@ -12,7 +12,7 @@ const old = 'more than ten bytes';
 
 type Options = Parameters<typeof testSession>[1];
 
-/** Opens a session with the files `large` (above the limit) and `small`. */
+/** Opens a session on a home folder with `large`, above the limit, and `small`. */
 function inPlaceSession(t: TestContext, options: Options = {}, group: Parameters<typeof testSession>[2] = {}) {
   const session = testSession(t, { copy_on_resume_limit: limitBytes, ...options }, group);
   const path = (name: string) => join(session.home, name);
@@ -37,7 +37,7 @@ test('a file above the limit is resumed in place: others see it grow, and the ev
   assert.equal(await client.write(appending, 0, '!'), ok);
   assert.equal(await client.close(appending), ok);
   assert.equal(text('large'), `${old}, resumed!`);
-  // A file of the limit's size is copied, and a truncated file is replaced.
+  // A file of exactly the limit is copied, and a file that is truncated on opening is replaced.
   for (const [name, flags] of [
     ['small', write],
     ['large', write | create | truncate],

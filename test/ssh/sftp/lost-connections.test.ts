@@ -22,7 +22,7 @@ test('if the connection ends near a CLOSE, the file is the old or the new one, a
     events.length = 0;
     const { client, lose, served } = testSession(t, {}, {}, shared);
     const handle = await client.open('f', write | create | (round % 2 === 0 ? truncate : 0));
-    // Each round loses the connection at another moment.
+    // Each round loses the connection at another moment, from before the request is read until after its reply.
     const asked = client.write(handle, 0, content).then(() => client.ask(packetTypes.close, (fields) => fields.bytes(handle)));
     for (let turn = 0; turn < round % 20; turn++) await new Promise((resolve) => setImmediate(resolve));
     if (round % 20 === 19) await asked;

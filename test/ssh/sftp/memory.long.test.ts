@@ -41,7 +41,7 @@ test('clients with the largest window that read slowly, or not at all, use littl
   const server = start(t, ['serve', '--port', '0', '--ssh', '0', '--user', testUser, '--log-level', 'error'], { cwd: folder });
   const [, port] = await server.line(/listening on sftp:\/\/[^:]+:(\d+)/);
   const pid = server.child.pid as number;
-  // The last client reads in packets of its library's size.
+  // The last client reads in packets of the size that its library supports.
   const clients = await Promise.all(
     [largest, largest, largest, 32_768].map(async (packetBytes) => {
       const { client } = await tryLogins(t, Number(port), [{ type: 'password', username: 'alice', password: testPassword }]);

@@ -10,7 +10,7 @@ import { tree } from '../../support/tree.ts';
 const { create, truncate, write } = openFlags;
 const good = Buffer.from('good');
 
-/** Every request with a name, in its first or second field. */
+/** Every request with a name. The name is the first or second field. */
 const requests: Record<string, (name: Buffer) => [number, (fields: FieldWriter) => unknown]> = {
   open: (name) => [
     packetTypes.open,

@@ -163,7 +163,7 @@ test('outside the window nothing is sent; if a file is replaced while it is sent
   assert.deepEqual(await told(closed, 20202), []);
 });
 
-/** Starts a target that acts on the first bytes of a body, and records complete bodies. */
+/** Starts a target that acts on the first bytes of a body, and records the bodies that arrived whole. */
 async function startTarget(t: TestContext, onFirst: (name: string) => void) {
   const whole = new Map<string, string>();
   const begun: string[] = [];
@@ -248,7 +248,7 @@ test('rate limits the files per second; a file name cannot change the host of th
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{path}`, rate }));
   for (const name of ['@127.0.0.1:1', 'http:%2F%2Fevil.example', '%23x', '%3Fx=y'])
     assert.ok([201, 400, 404].includes((await server.put(`/home/${name.replaceAll('%2F', '%5C')}`, name)).status), name);
-  // A target does not allow backslashes.
+  // Three of the four files arrive. The name with backslashes is not allowed at a target.
   await receiver.received(3);
   for (const { url, headers } of receiver.requests) {
     assert.match(url, /^\/in\/[^/?#\r\n]*$/);

@@ -126,7 +126,7 @@ test('SFTP: files are sent with key or password, into created folders, and repla
 test('SFTP: an attempt resumes where the previous one broke off; a different beginning is replaced', async (t) => {
   const target = await startTarget(t);
   const known = readFileSync(knownHosts(target));
-  // No attempt succeeds without this file.
+  // Without this file no attempt succeeds.
   const known_hosts_path = join(target.clientFolder, 'later');
   const url = `sftp://alice@127.0.0.1:${target.sshPort}/{path}`;
   const out = { type: 'forward', url, key_path: target.key, known_hosts_path, retry_count: 1000, retry_increase: 0.01 };

@@ -1,6 +1,6 @@
-// Opens and holds connections. Prints `ready` when all are in the state `kind`.
+// Opens connections and keeps them open. Prints `ready` when all of them are in the state `kind`.
 //   node connection-holder.mjs '{"kind":"idle","port":8080,"path":"/home/small","count":1000,"headers":{}}'
-//   idle: one complete reply has arrived; slow: a request was sent, and its reply is not read
+//   idle: each connection has received one complete reply; slow: each has sent a request and does not read the reply
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 

@@ -1,5 +1,5 @@
-// Receives webhooks in a separate process. Counts events, by occurrences of `real_path`. `/goal=NUMBER` makes it print a line at that
-// count. `/times` returns arrival times.
+// Receives webhooks in a separate process. Counts events, by occurrences of `real_path`. `/goal=NUMBER` sets a goal: when the count
+// reaches the goal, the program prints a line. `/times` returns arrival times.
 import { createServer } from 'node:http';
 
 let goal = Number.POSITIVE_INFINITY;

@@ -1,8 +1,8 @@
-// Sends resumable uploads from a separate process, with plain sockets and one buffer, which need little CPU.
+// Sends resumable uploads from a separate process. It uses plain sockets and one buffer, so that the client needs little CPU.
 //   node resumable-transfer.mjs '{"port":8080,"headers":{},"protocol":"draft","target":"/home/put","bodyBytes":1073741824,
 //     "pieceBytes":8388608,"streams":1}'
-//   `target` is, for `draft`, the path of the file, to which the stream's number is appended; for `tus`, the URL that creates uploads.
-//   Prints {"ms"}, the time until all uploads are complete.
+//   For `draft`, `target` is the path of the file, to which the number of the stream is appended. For `tus`, `target` is the URL that
+//   creates uploads. Prints {"ms"}, the time until all uploads are complete.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 

@@ -1,4 +1,5 @@
-// Opens many connections to an SSH server. Prints `ready` when all are open (`idle`) or closed (`handshakes`).
+// Opens many connections to an SSH server with ssh2, in a separate process.
+// Prints `ready` when all connections are open (if `what` is `idle`) or closed (`handshakes`).
 import { readFileSync } from 'node:fs';
 import ssh2 from 'ssh2';
 
@@ -22,7 +23,7 @@ function connected() {
   });
 }
 
-/** Opens an SFTP session with an exchange of versions. */
+/** Opens an SFTP session, in which only the version is exchanged. */
 async function session(client) {
   const channel = await new Promise((resolve, reject) =>
     client.subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened))),

@@ -1,6 +1,8 @@
-// Runs the client side of large transfers in a separate process, with plain sockets and one buffer per stream, which need little CPU.
+// Runs the client side of large transfers in a separate process.
+// It uses plain sockets and one buffer per stream, so that the client needs little CPU.
 //   node transfer.mjs '{"method":"GET","host":"127.0.0.1","port":8080,"path":"/home/big","headers":{},"streams":8}'
-//   "bodyBytes" adds a request body of that size. Prints {"ms","bytes","statuses"}; "ms" is the time until all replies are complete.
+//   "bodyBytes" adds a request body of that size, for a PUT.
+//   Prints {"ms","bytes","statuses"}; "ms" is the time until the last stream's reply is complete.
 import { connect } from 'node:net';
 
 const { method, host, port, path, headers = {}, streams = 1, bodyBytes } = JSON.parse(process.argv[2]);

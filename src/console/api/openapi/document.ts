@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { namedSchemas, operations } from '../operations.ts';
 import type { Operation } from './operation.ts';
 
-/** Refusals by status, with the headers of their replies after the description. */
+/** Refusals by status. After the description come the names of the headers of the reply. */
 const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {
   400: ['BadRequest', 'The request is malformed.'],
   401: ['Unauthorized', 'Nobody is logged in, or the name or password is not correct.', 'WWW-Authenticate'],
@@ -26,7 +26,7 @@ const headers = {
 
 type Json = Record<string, unknown>;
 
-/** Builds the OpenAPI document from the schemas of requests and replies. */
+/** Builds the OpenAPI document of the console's API from the schemas of its requests and replies. */
 export function openapiDocument(): Json {
   const { describe, named } = describeSchemas();
   const paths: Record<string, Json> = {};
@@ -111,10 +111,10 @@ function describeHeaders(names: readonly string[]): Json {
   return names.length > 0 ? { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) } : {};
 }
 
-/** Describes a schema; those of `namedSchemas` by reference. */
+/** Returns the description of a schema. If the schema is one of `namedSchemas`, the description is a reference to it. */
 type Describe = (schema: z.ZodType) => Json;
 
-/** All schemas are described together, so that they can refer to each other. */
+/** Describes all schemas together, so that they can refer to each other. */
 function describeSchemas(): { describe: Describe; named: Json } {
   const registry = z.registry<{ id: string }>();
   for (const [name, schema] of Object.entries(namedSchemas)) registry.add(schema, { id: name });
@@ -132,8 +132,8 @@ function describeSchemas(): { describe: Describe; named: Json } {
 }
 
 /**
- * Removes what carries no information: the bounds of safe integers, further members of any type, a choice between equal types, and `allOf`
- * around a single schema.
+ * Removes the parts of a schema that carry no information: the bounds of safe integers, the permission for further members of any type, a
+ * choice between equal types, and `allOf` around a single schema.
  */
 function override({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { count, text, time } from '../../../control/shown-node.ts';
 import { accountLimits } from '../limits.ts';
 
-/** An account, as the configuration and the journal describe it. */
+/** An account, with what the current configuration and the journal say about it. */
 export const accountView = z.object({
   name: text,
   source: z

@@ -3,7 +3,7 @@ import { finding, reloadReport } from '../../../config/report-shapes.ts';
 import { text } from '../../../control/shown-node.ts';
 import { incomplete } from './overview.ts';
 
-/** The reply to `GET /api/configuration`, with masked secrets. */
+/** The reply to `GET /api/configuration`: the current options, with masked secrets. */
 export const runningConfiguration = z.object({
   file: text.nullable(),
   configuration: z.record(text, z.unknown()),
@@ -11,7 +11,7 @@ export const runningConfiguration = z.object({
 });
 export type RunningConfiguration = z.infer<typeof runningConfiguration>;
 
-/** The reply to `GET /api/configuration/changes`. */
+/** The reply to `GET /api/configuration/changes`: the options that a reload would change. */
 export const changes = z.object({
   would_reload: z.boolean(),
   reason: text.nullable().describe('Reason why a reload would be refused; null if it would not.'),
@@ -38,7 +38,7 @@ const nodeReload = z.object({
 });
 export type NodeReload = z.infer<typeof nodeReload>;
 
-/** The reply to `POST /api/configuration/reload`: the result of the node that answers, and of every node. */
+/** The reply to `POST /api/configuration/reload`: the result at the node that received the request, and at every node. */
 export const reloadOfAll = z.object({
   ...reloadReport.shape,
   nodes: z.array(nodeReload).describe('All nodes; first the node that answered this request.'),

@@ -7,7 +7,10 @@ import { eventStatuses } from '../../../events/journal/search/event-selection.ts
 const members = z.record(text, z.unknown());
 const texts = z.array(text).optional();
 
-/** An event of the journal, whose members docs/spec/events.md describes. */
+/**
+ * An event of the journal. The members of its objects are described in docs/spec/events.md, not in this schema. Its TypeScript type is the
+ * one that the journal uses.
+ */
 export const eventView = z.looseObject({
   id: text,
   uuid: text,

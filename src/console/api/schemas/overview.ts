@@ -4,7 +4,7 @@ import { stopCodes } from '../../../webhooks/engine/stop-reasons.ts';
 
 const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
-/** Member of replies that cover all nodes. */
+/** Member `incomplete` of replies that cover all nodes. */
 export const incomplete = text.describe('Reason why the other nodes are not shown; empty if they are shown.');
 
 export const handlerView = z.object({
@@ -63,10 +63,10 @@ export const overview = z.object({
     .array(methodView)
     .describe('State `failed`: the test at the start failed, or the last file could not be inspected. `reason` says why.'),
   handlers: z.array(handlerView),
-  /** Oldest first. */
+  /** The oldest transfers come first. */
   transfers: z.array(transferView),
   transfers_left_out: count.describe('Number of transfers under way that are not listed. The 100 oldest are listed.'),
-  /** Newest first. Errors from before the start of the server are included only if they are recent. */
+  /** The newest come first. Errors from before the start of the server are included only if they are recent. */
   errors: z
     .array(failure.extend({ node: text }))
     .describe('The last 20 kinds of failures: errors that differ only in names and numbers count as one.'),
@@ -79,10 +79,10 @@ export const overview = z.object({
 export type Overview = z.infer<typeof overview>;
 
 const levels = z.object({ sessions: count, connections: count, memory_bytes: count, waiting_events: count });
-/** Values at the moment of a sample. */
+/** Values at the moment of a sample. Counts, in contrast, cover the time since the previous sample. */
 export type Levels = z.infer<typeof levels>;
 
-/** One point of each chart: counts since the previous sample, and current values. */
+/** One point of each chart. It has counts since the previous sample, and current values. */
 export const sample = z.object({ time, ...counts.shape, ...levels.shape });
 export type Sample = z.infer<typeof sample>;
 

@@ -2,34 +2,37 @@ import { type EventGroup, eventDefinition, isEventId } from '../../catalogue.ts'
 import type { ServiceEvent } from '../../event.ts';
 import { eventIds } from '../../event-ids.ts';
 
-/** The outcomes of an operation. */
+/** The groups that describe the outcome of an operation. */
 export const eventStatuses = ['success', 'failure', 'informational'] as const satisfies EventGroup[];
 
-/** Selects events that match every given member. A list matches if one item matches, or if it is empty. */
+/**
+ * A selection of events. An event must match every given member. It matches a list if it matches one of the items. An empty list matches
+ * all events.
+ */
 export interface EventSelection {
   id: number[];
   uuid: string[];
-  /** Unix time in milliseconds; included. */
+  /** Events at or after this Unix time in milliseconds. */
   since?: number;
-  /** Unix time in milliseconds; excluded. */
+  /** Events before this Unix time in milliseconds. */
   until?: number;
-  /** IDs to leave out. */
+  /** IDs of events that are left out. */
   exceptId?: number[];
   group?: EventGroup[];
-  /** If `status` and `group` are given, both must match. */
+  /** Outcomes (`eventOutcomes`). If `status` and `group` are given, both must match. */
   status?: (typeof eventStatuses)[number][];
   userGroup?: string[];
-  /** Names or UUIDs of accounts, or names from login attempts. */
+  /** Names or UUIDs of accounts, or names that clients gave in login attempts. */
   account?: string[];
-  /** Virtual or real paths. A path with a final `/` also matches everything in that folder. */
+  /** Virtual or real paths of files and folders. A path that ends in `/` also matches everything below that folder. */
   path?: string[];
   address?: string[];
   requestId?: string[];
-  /** A case-sensitive text that a value of the event contains. */
+  /** A text that a value of the event contains. It is not a pattern, and is case-sensitive. */
   text?: string;
 }
 
-/** Whether an event is selected. @param userGroup the group of its account */
+/** Whether an event is selected. @param userGroup the group of its account, which is not part of the event */
 export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
   const { uuid, since, until, userGroup: userGroups, account, path, address, requestId, text } = selection;
   if (!isKindSelected(event, selection)) return false;
@@ -44,7 +47,10 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   return text === undefined || text === '' || hasText(event, text);
 }
 
-/** Whether a selection includes the kind and outcome of an event. Without `data`, an unknown outcome counts as included. */
+/**
+ * Whether a selection includes the kind and the outcome of an event. If the outcome is in the event's data, and `event` has no data, the
+ * outcome counts as included.
+ */
 export function isKindSelected(event: KindOfEvent, { id, exceptId, group, status }: EventSelection): boolean {
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
   if (exceptId?.includes(Number(event.id))) return false;
@@ -52,7 +58,7 @@ export function isKindSelected(event: KindOfEvent, { id, exceptId, group, status
   return !isGiven(status) || eventOutcomes(event).some((name) => (status as EventGroup[]).includes(name));
 }
 
-/** Whether all conditions are about the kind or time of events. */
+/** Whether a selection has conditions only on the kind and the time of events. */
 export function selectsByKind({ id, exceptId, group, status, since, until, ...rest }: EventSelection): boolean {
   return selectsAll(rest);
 }
@@ -62,35 +68,38 @@ export function selectsAll(selection: Partial<EventSelection>): boolean {
   return Object.values(selection).every((given) => given === undefined || given === '' || (Array.isArray(given) && given.length === 0));
 }
 
-/** Returns the Unix time of an event in milliseconds. */
+/** Returns the time of an event as Unix time in milliseconds. */
 export function eventTimeMs({ timestamp }: ServiceEvent): number {
   return Number(timestamp.timestamp) * 1000;
 }
 
-/** Whether a list sets a condition. */
+/** Whether a list is given and not empty. An empty list sets no condition. */
 export function isGiven<T>(list: readonly T[] | undefined): list is readonly T[] {
   return list !== undefined && list.length > 0;
 }
 
-/** Returns the names and UUIDs by which an account search finds an event. */
+/** Returns the names and UUIDs by which a search for an account finds an event. */
 export function eventAccounts({ account, data }: ServiceEvent): string[] {
   return [account.uuid, account.name, ...filterTexts([data.username])];
 }
 
-/** Returns the paths of an event, without a final slash. */
+/** Returns the paths that an event is about, without a final slash. */
 export function eventPaths({ data }: ServiceEvent): string[] {
   return filterTexts([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
 }
 
 /** Returns the groups of an event's kind. */
 export function eventGroups({ id }: Pick<ServiceEvent, 'id'>): readonly EventGroup[] {
-  // A newer version of svc may have written the event.
+  // A newer version of svc may have written events that this version does not know.
   return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];
 }
 
 type KindOfEvent = Pick<ServiceEvent, 'id'> & Partial<Pick<ServiceEvent, 'data'>>;
 
-/** Kinds whose events differ in their outcome. The catalogue has one outcome for each kind. */
+/**
+ * Finds the outcome in the data of an event, for the kinds whose events differ in their outcome. The catalogue cannot have these outcomes,
+ * because its groups are the same for all events of a kind.
+ */
 const outcomesInData: Readonly<Record<string, (data: ServiceEvent['data']) => EventGroup[]>> = {
   [eventIds.administratorLogin]: ({ outcome }) => (outcome === 'refused' ? ['failure'] : []),
   [eventIds.componentStopped]: ({ reason }) => [String(reason).startsWith('paused by ') ? 'informational' : 'failure'],
@@ -99,7 +108,8 @@ const outcomesInData: Readonly<Record<string, (data: ServiceEvent['data']) => Ev
 export const idsWithOutcomeInData = Object.keys(outcomesInData);
 
 /**
- * Returns the groups of an event. If its outcome is in its data, returns only the outcome, or all possible outcomes if `data` is missing.
+ * Returns the groups of an event, which include its outcome. If the outcome is in the event's data, returns only the outcome, or all
+ * possible outcomes if `event` has no data.
  */
 export function eventOutcomes(event: KindOfEvent): readonly EventGroup[] {
   const known = outcomesInData[event.id];

@@ -18,12 +18,16 @@ interface PartCounts {
   failures: number;
 }
 
-/** A selection with a time range, Unix time in milliseconds. */
+/** A selection within a time range, Unix time in milliseconds. */
 type RangeSelection = EventSelection & { since: number; until: number };
 
 /**
- * Counts the selected events in each part of a time range, newest first, until a limit is reached. Other work runs between blocks.
- * A block within one part is counted from its summary if all conditions are about the kind or time of events.
+ * Counts the selected events in each part of a time range, backwards from its end until a limit is reached. Other work of the process runs
+ * between blocks of some hundred events.
+ *
+ * If all conditions are about the kind or time of events, a block whose events all belong to one part is counted from the summary of its
+ * file. Only these are read: the current file, blocks whose events belong to several parts, and blocks with events whose outcome is in
+ * their data.
  *
  * @param parts number of equal parts
  * @returns the counts, oldest part first, and the Unix time in milliseconds since which all events are counted
@@ -60,7 +64,8 @@ export async function countInParts(
       const event = parseEvent(raw);
       if (typeof event === 'string') continue;
       const atMs = eventTimeMs(event);
-      // Events may be stored slightly out of order.
+      // Events may be stored slightly out of the order of their times. So counting ends only at an event that is clearly older than the
+      // range.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
       if (isSelected(event, selection)) add(event, atMs, 1);
@@ -72,7 +77,7 @@ export async function countInParts(
 }
 
 /**
- * Maximum time in milliseconds by which an event can be older than one that is stored before it. Several processes write events, and clocks
- * may be set back.
+ * Maximum time in milliseconds by which an event can be older than an event that is stored before it. This happens because several
+ * processes write events, and because a clock may be set back.
  */
 const outOfOrderMs = 60_000;

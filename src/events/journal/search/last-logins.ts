@@ -5,41 +5,41 @@ import { comparePositions, type LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import { eventTimeMs } from './event-selection.ts';
 
-/** The oldest logins are left out. */
+/** Maximum number of accounts whose last login is kept. Accounts with older logins are left out. */
 const maxAccounts = 100_000;
 
-/** Duration of work before a rest of the same duration, in milliseconds. */
+/** Duration of work in milliseconds before a rest of the same duration. */
 const workMs = 20;
-/** Minimum time between two readings, in milliseconds. */
+/** Minimum time in milliseconds between two readings of the journal. */
 const freshForMs = 1000;
 
 export interface LastLogin {
   /** Unix time in milliseconds. */
   readonly timeMs: number;
   readonly address: string;
-  /** UUIDs of the service and the method. */
+  /** UUIDs of the service and of the authentication method. */
   readonly service: string;
   readonly method: string;
-  /** UUID; undefined if the journal does not contain it. */
+  /** UUID of the account's group; undefined if the journal does not contain it. */
   readonly group: string | undefined;
 }
 
 const selection = { id: [eventIds.authenticationAccepted], uuid: [] };
 
 /**
- * Finds the last login of each account in the journal. The first reading runs in the background, newest events first; later ones read only
- * new events.
+ * Finds the last login of each account in the journal (events `authenticationAccepted`). The first call of `refresh` reads the journal in
+ * the background, newest events first. Later calls read only new events.
  */
 export class LastLogins {
   readonly #journal: () => EventLog;
   readonly #clock: Clock;
   readonly #logins = new Map<string, LastLogin>();
-  /** Position of the last reading; undefined until the first one has ended. */
+  /** Position up to which the journal was read; undefined until the first reading has ended. */
   #end: LogPosition | undefined;
   #sinceMs: number | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
-  /** Increases with each added account. */
+  /** Increases when an account is added to the logins. */
   version = 0;
 
   constructor(journal: () => EventLog, clock: Clock) {
@@ -47,7 +47,7 @@ export class LastLogins {
     this.#clock = clock;
   }
 
-  /** By account name. */
+  /** The last login of each account, by account name. */
   get logins(): ReadonlyMap<string, LastLogin> {
     return this.#logins;
   }
@@ -57,7 +57,7 @@ export class LastLogins {
     return this.#end !== undefined;
   }
 
-  /** Unix time of the oldest login, in milliseconds; undefined if there is none yet. */
+  /** Time of the oldest login that was read, Unix time in milliseconds; undefined if there is none yet. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }
@@ -65,7 +65,7 @@ export class LastLogins {
   /**
    * Reads new events.
    *
-   * @param withinMs maximum wait in milliseconds; the reading then continues in the background
+   * @param withinMs maximum time to wait in milliseconds; after it, the reading continues in the background
    * @throws ServiceError `unavailable` if the journal cannot be read at present
    */
   async refresh(withinMs: number): Promise<void> {
@@ -73,7 +73,7 @@ export class LastLogins {
       this.#reading = this.#read().finally(() => {
         this.#reading = undefined;
       });
-      // If no caller waits, a rejection would end the process.
+      // Callers that wait get the error from the race below. Without this line, the error would end the process if no caller waits.
       this.#reading.catch(() => {});
     }
     await Promise.race([this.#reading, this.#clock.sleep(withinMs)]);

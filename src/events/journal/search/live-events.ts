@@ -9,11 +9,11 @@ import { parseEvent } from '../reader.ts';
 import { type EventSelection, isSelected, selectsAll } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 
-/** Limits beyond which the oldest block is dropped. */
+/** The oldest block is dropped if the other blocks have enough events, or if all blocks together have too many bytes. */
 const enoughEvents = 1024;
 const maxBytes = 4 * 1024 * 1024;
 
-/** An event that is parsed at most once. */
+/** An event that is parsed only once, and only if a follower may want it. */
 interface KeptEvent extends RawEvent {
   /** @param selection undefined for all events */
   isSelected(selection: LiveSelection | undefined): boolean;
@@ -34,17 +34,19 @@ function keepEvent(raw: RawEvent, isOwn: boolean): KeptEvent {
 interface KeptBlock {
   block: RawBlock;
   first: number;
-  /** Undefined until a follower needs them. */
+  /** The events; undefined until a follower needs them. */
   events: Promise<KeptEvent[]> | undefined;
 }
 
-/** Keeps the newest blocks of a journal, and numbers their events. Events are read only when needed. */
+/**
+ * Keeps the newest blocks of a journal, and numbers their events in order. The events of a block are read only when a follower needs them.
+ */
 export class KeptEvents {
   #blocks: KeptBlock[] = [];
   #bytes = 0;
   #end = 0;
 
-  /** Number of the oldest kept event; `end` if there is none. */
+  /** Number of the oldest kept event; equal to `end` if there is none. */
   get first(): number {
     return this.#blocks[0]?.first ?? this.#end;
   }
@@ -68,13 +70,13 @@ export class KeptEvents {
     }
   }
 
-  /** Drops all events. Their numbers are not used again. */
+  /** Drops all events. The numbers of later events continue as before. */
   clear(): void {
     this.#blocks = [];
     this.#bytes = 0;
   }
 
-  /** Yields events from a number on. @throws ServiceError `unavailable` if the journal no longer has them */
+  /** Yields the events from a number on, block by block. @throws ServiceError `unavailable` if the journal no longer has them */
   async *from(number: number): AsyncGenerator<KeptEvent[]> {
     const index = this.#blocks.findLastIndex(({ first }) => first <= number);
     for (const kept of this.#blocks.slice(index)) yield (await readKept(kept)).slice(Math.max(number - kept.first, 0));
@@ -97,47 +99,53 @@ async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
   try {
     return await kept.events;
   } catch (error) {
-    // The next attempt may succeed.
+    // The failed promise is dropped, because the next attempt to read may succeed.
     kept.events = undefined;
     throw error;
   }
 }
 
-/** Pauses of the reader at the end of the journal, and of a follower between batches, in milliseconds. */
+/** Pause of the reader at the end of the journal, and of a follower between two batches, in milliseconds. */
 const readEveryMs = 50;
 const batchEveryMs = 250;
 
-/** Maximum number of events in one batch. A follower gets at most a thousand per second. */
+/** Maximum number of events in one batch. With `batchEveryMs`, a follower gets at most a thousand events per second. */
 const maxAtOnce = 250;
 
-/** Maximum number of blocks that a returning follower reads again. */
+/** Maximum number of blocks that are read again for a follower that returns. */
 const maxBlocksBack = 64;
-/** Maximum number of returning followers that read at once. */
+/** Maximum number of returning followers that read at the same time. */
 const readersBack = 2;
 
 /** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
-  /** Events that were left out before `events`. `skipped` includes those not selected; undefined if unknown. */
+  /**
+   * Describes the events that were left out before `events`. `skipped` is their number, including those that are not selected. It is
+   * undefined if the number is unknown.
+   */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
-  /** Position from which the follower can continue. */
+  /** Position from which the follower can continue later. */
   next: LogPosition;
 }
 
-/** Live events have no groups of accounts. */
+/** A selection without groups of accounts, which live events do not contain. */
 type LiveSelection = Omit<EventSelection, 'userGroup'>;
 
 type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
 
-/** The reader for all followers. */
+/** A running reader of the journal for all current followers. */
 interface Reading {
   stop: AbortController;
   growth: Growth;
-  /** The error that ended the reader. The next follower starts a new one. */
+  /** The error that ended the reader. The current followers throw the error, and the next follower starts a new reader. */
   fault: unknown;
 }
 
-/** Delivers live events to any number of followers. They share one reader and the newest events. Without followers, nothing is read. */
+/**
+ * Delivers the live events of a journal to any number of followers. One reader serves all followers, and the newest events are kept only
+ * once, even if a follower is slow. Without followers, the journal is not read.
+ */
 export class LiveEvents {
   readonly #journal: FollowedJournal;
   readonly #clock: Clock;
@@ -146,12 +154,12 @@ export class LiveEvents {
     maxWaitingPerParty: Number.POSITIVE_INFINITY,
     maxWaiting: Number.POSITIVE_INFINITY,
   });
-  /** A follower that misses some of them gets a batch with `lag`. */
+  /** The newest events, shared by all followers. If a follower is so slow that it misses some of them, its next batch has a `lag`. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
   #reading: Reading | undefined;
-  /** Followers wait for the same promise, so they read up to the same event. */
+  /** Resolves when the followers may get their next batch. All followers wait for the same promise, so they read up to the same event. */
   #pause: Promise<void> | undefined;
 
   constructor(journal: FollowedJournal, clock: Clock) {
@@ -164,15 +172,16 @@ export class LiveEvents {
     return this.#followers;
   }
 
-  /** Position up to which the journal was read. */
+  /** Position up to which the journal was read for the followers. */
   get end(): LogPosition {
     return this.#end;
   }
 
   /**
-   * Follows the journal until the signal aborts. Nothing is queued for a slow follower.
+   * Follows the journal until the signal aborts. A batch is created only when the caller asks for it, so no events are queued for a slow
+   * follower.
    *
-   * @param from `next` of an earlier batch, or any other position; undefined for new events only
+   * @param from `next` of an earlier batch, or any other position, to get the events since then; undefined for new events only
    * @throws ServiceError `unavailable` if the journal cannot be read at present
    */
   async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
@@ -219,7 +228,7 @@ export class LiveEvents {
     return this.#kept.begins ?? this.#end;
   }
 
-  /** Yields the events between an earlier batch and the kept events, and the number with which to continue. */
+  /** Yields the events between an earlier batch and the kept events, and the number of the kept event with which to continue. */
   async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
     let isBroken = false;
     const reader = this.#journal.openReader(() => {
@@ -227,10 +236,10 @@ export class LiveEvents {
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        // Released after each read, so that a slow follower does not block others.
+        // The slot is released after each read, so that a follower that does not take its batch does not block others.
         const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
-        // No `await` from here to the use of `#kept.first`, because the kept events could change.
+        // There must be no `await` between this line and the use of `#kept.first` below, because the kept events could change meanwhile.
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
         const isLast = comparePositions(next, to) >= 0 || !isAtHand;

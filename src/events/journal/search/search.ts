@@ -7,7 +7,10 @@ import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 
 export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
-/** Limits of one page. The search stops after the block that reaches `bytes`. */
+/**
+ * Limits of one page of a search. `bytes` limits the bytes that are read. The search stops after the block with which it reaches this
+ * limit.
+ */
 export interface SearchLimits {
   events: number;
   bytes: number;
@@ -18,19 +21,19 @@ export interface SearchLimits {
 export interface EventPage {
   /** Newest first. */
   events: FoundEvent[];
-  /** Start of the next page; undefined at the beginning of the journal. */
+  /** Start of the next page; undefined if the search reached the beginning of the journal. */
   next: LogPosition | undefined;
-  /** Numbers of searched files and read bytes. */
+  /** Number of files that were searched, and number of bytes that were read from them. */
   searched: { files: number; bytes: number };
-  /** False if a limit ended the search before the page was full. */
+  /** False if the search reached its limit of bytes or time before the page was full. */
   isComplete: boolean;
 }
 
-/** Maximum total size of a page, in bytes. */
+/** Maximum total size of the events in one page, in bytes. */
 const largestPage = 8 * 1024 * 1024;
 
 /**
- * Searches for one page of events, newest first. Other work runs between blocks.
+ * Searches a journal for a page of events, newest first. Other work of the process runs between blocks of some hundred events.
  *
  * @param before the `next` of the previous page
  * @throws the signal's reason if it aborts; ServiceError `unavailable` if the journal cannot be read at present
@@ -92,6 +95,6 @@ function matchCandidate({ raw, position, userGroup, node }: Candidate, selection
   if (typeof event === 'string') return undefined;
   const isGroupWanted = isGiven(selection.userGroup) && !isSpecialAccount(event.account.uuid);
   if (!isSelected(event, selection, isGroupWanted ? userGroup() : undefined)) return undefined;
-  // A view would keep the whole block in memory.
+  // The line is copied, because a view would keep the whole block in memory.
   return { event, raw: Buffer.from(raw), position, node };
 }

@@ -2,21 +2,21 @@ import { eventCatalogue } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { type EventSelection, eventAccounts, eventPaths, idsWithOutcomeInData, isGiven } from './event-selection.ts';
 
-/** The filters of each block, in the order of the summary's sections. */
+/** The kinds of filters that a summary has for each block of a journal file, in the order of the summary's sections. */
 export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
 export type FilterKind = (typeof filterKinds)[number];
 
-/** Limit of parent folders, so that one deep path cannot fill the filter. */
+/** Maximum number of parent folders of one path in a filter, so that one very deep path cannot fill the filter. */
 const maxFolders = 16;
 
 export type BlockKeys = Record<FilterKind, Set<string>>;
 
-/** Creates empty keys. */
+/** Creates the keys of a block without events. */
 export function noKeys(): BlockKeys {
   return Object.fromEntries(filterKinds.map((kind) => [kind, new Set<string>()])) as BlockKeys;
 }
 
-/** Adds the keys of an event. @param userGroup the group of the event's account */
+/** Adds the keys of an event to the keys of its block. @param userGroup the group of the event's account */
 export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string | undefined): void {
   for (const account of eventAccounts(event)) keys.accounts.add(account);
   for (const path of eventPaths(event)) {
@@ -31,7 +31,7 @@ export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string 
   if (userGroup !== undefined) keys.userGroups.add(userGroup);
 }
 
-/** Returns lists of keys. A block with a selected event contains at least one key of each list. */
+/** Returns lists of keys for a selection. A block with a selected event contains at least one key of each list. */
 export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys: readonly string[] }[] {
   const { id, uuid, group, status, userGroup, account, path, address, requestId } = selection;
   const wanted: [FilterKind, readonly string[] | undefined][] = [
@@ -49,8 +49,9 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
 }
 
 /**
- * Returns lists of byte strings. The JSON of a selected event contains at least one string of each list. `JSON.stringify` writes all
- * events, so equal values have equal bytes.
+ * Returns lists of byte strings for a selection. The JSON of a selected event contains at least one string of each list, so other lines
+ * need not be parsed. The strings that are probably rarest come first. `JSON.stringify` writes all events, so equal values have equal
+ * bytes.
  */
 export function selectionNeedles(selection: EventSelection): Buffer[][] {
   const { id, uuid, account, path, address, requestId, text } = selection;
@@ -70,7 +71,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-// Without its closing quote, a folder also matches all paths below it.
+// The needle of a folder has no closing quote, so that it also matches all paths below the folder.
 function pathNeedle(path: string): string {
   return path.endsWith('/') ? quoted(path.slice(0, -1)).slice(0, -1) : quoted(path);
 }
@@ -81,7 +82,7 @@ function pathKeys(path: string): string[] {
   return [folders.at(-1) as string, path.slice(0, -1)];
 }
 
-/** From the root down, each with a final slash. */
+/** Returns the parent folders of a path from the root down, each with a final slash. */
 function foldersAbove(path: string): string[] {
   const folders: string[] = [];
   for (let at = path.indexOf('/', 1); at >= 0 && folders.length < maxFolders; at = path.indexOf('/', at + 1))

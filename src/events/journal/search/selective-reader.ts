@@ -10,13 +10,13 @@ import type { EventSelection } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 import { type Range, readSummary } from './summary.ts';
 
-/** Reads a journal in order. Skips parts that contain no selected event, according to summaries. */
+/** Reads the files of a journal in order. Skips the parts that, according to the summary of their file, contain no selected event. */
 export class SelectiveReader implements EventReader {
   readonly #folder: string;
   readonly #wanted: EventSelection;
   readonly #reader: JournalReader;
   #segment: Segment | undefined;
-  /** The parts to read; undefined for the whole file. */
+  /** The parts of `#segment` to read; undefined for the whole file. */
   #ranges: Range[] | undefined;
 
   constructor(folder: string, wanted: EventSelection, onBadLine: (bad: BadLine) => void) {
@@ -25,7 +25,7 @@ export class SelectiveReader implements EventReader {
     this.#reader = new JournalReader(folder, onBadLine);
   }
 
-  /** Reads the next events. Some may not be selected. */
+  /** Reads the next events. The block may also contain events that are not selected. */
   async next(from: LogPosition | undefined): Promise<EventBlock> {
     return this.#reader.next(await this.#firstWanted(from));
   }
@@ -38,7 +38,7 @@ export class SelectiveReader implements EventReader {
     for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
       if (this.#segment?.number !== position.segment) await this.#open(position);
       const segment = this.#segment;
-      // The reader reports the removed file.
+      // If the file was removed, the position is returned unchanged, so that the reader reports the removal.
       if (!segment || (segment.number !== position.segment && position.segment > 0)) return from && position;
       const offset = segment.number === position.segment ? position.offset : 0;
       if (!this.#ranges) return from && { segment: segment.number, offset };
@@ -50,13 +50,13 @@ export class SelectiveReader implements EventReader {
     }
   }
 
-  /** Opens the summary of the first file at or after a position. */
+  /** Opens the summary of the file at a position. If that file does not exist, opens the summary of the next file. */
   async #open({ segment: number }: LogPosition): Promise<void> {
     this.#ranges = undefined;
     this.#segment = listSegments(this.#folder).find((segment) => segment.number >= number);
     if (!this.#segment) return;
     const wanted = this.#wanted;
-    // A file with bad lines is read completely, so that they are reported.
+    // A file with lines that are not events is read completely, so that these lines are reported.
     this.#ranges = await readSummary(this.#segment.path, async (summary) =>
       summary.badLines === 0 ? summary.findRanges(wanted) : undefined,
     );
@@ -64,8 +64,8 @@ export class SelectiveReader implements EventReader {
 }
 
 /**
- * Searches for events that may be selected, newest first. Skips parts that contain none, according to summaries. Files that are torn,
- * rotated or removed meanwhile are read as far as possible.
+ * Searches the files of a journal, newest first, for events that may be selected. Skips the parts that, according to the summary of their
+ * file, cannot contain selected events. Files that are torn, rotated or removed meanwhile are read as far as possible.
  *
  * @param before position at which to begin instead of the end
  * @param suffices whether the counts of a part's events are enough; if so, the part is not read
@@ -112,7 +112,7 @@ export async function* newestBlocks(
   }
 }
 
-/** The groups are read at the first call. */
+/** Returns a function that finds the group of an event's account. The groups are read at its first call. */
 function groupLookup(path: string): (offset: number) => string | undefined {
   let marks: MarksReader | undefined;
   return (offset) => {

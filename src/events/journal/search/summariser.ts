@@ -14,10 +14,10 @@ import { addKeys, noKeys } from './selection-keys.ts';
 import { readFingerprint, readSummary, SummaryBuilder, summaryPath } from './summary.ts';
 
 /**
- * Writes the summary of a complete journal file, for example `events-00000001.summary`.
+ * Writes the summary of a journal file that is no longer appended to, for example `events-00000001.summary` for `events-00000001.ndjson`.
  *
- * @param pause called after each block; the next block begins when its promise resolves
- * @returns false if the file was removed or changed meanwhile
+ * @param pause called after each block of some hundred events; the next block begins when the returned promise resolves
+ * @returns whether the summary was written; false if the file was removed or changed meanwhile
  */
 export async function summarise({ number, path }: Segment, pause: () => Promise<void>): Promise<boolean> {
   const fd = openIfThere(path);
@@ -64,33 +64,33 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
   }
 }
 
-/** Pause between two checks, in milliseconds. */
+/** Interval at which the summariser looks for missing summaries, in milliseconds. */
 const checkEveryMs = 10_000;
 
-/** Ratio of rest to work, for a busy and for an idle event loop. */
+/** Ratio of the duration of a rest to that of the work before it, for a busy and for an idle event loop. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
-/** Limit in milliseconds, because the machine may be suspended during the work. */
+/** Maximum duration of a rest, in milliseconds. Without it, a rest could be very long if the machine was suspended during the work. */
 const longestRestMs = 10_000;
 
-/** An event loop with a higher utilisation is busy. */
+/** An event loop whose utilisation is above this share is busy. */
 const busyShare = 0.05;
 
-/** Temporary files of a killed process. */
+/** Names of temporary files that a killed process left. */
 const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
 
 type SummariserOptions = Pick<SegmentChainOptions, 'folder' | 'clock' | 'log'>;
 
 /**
- * Writes missing, torn or outdated summaries, newest first. It works for a few milliseconds at a time: searches without summaries are only
- * slower.
+ * Writes the missing, torn or outdated summaries of journal files that are no longer appended to, newest first. It works for a few
+ * milliseconds at a time and rests in between. The work is not urgent, because searches without summaries are only slower.
  */
 export class Summariser {
   readonly #options: SummariserOptions;
   readonly #timer: Timer;
   readonly #stop = new AbortController();
-  /** Files whose summary was checked or written, or cannot be written. */
+  /** Files that need no more work: their summary was checked or written, or it cannot be written. */
   readonly #settled = new Set<number>();
   #run: Promise<void> | undefined;
 
@@ -131,7 +131,7 @@ export class Summariser {
     }
   }
 
-  /** @returns a function that rests after each piece of work */
+  /** @returns a function that waits for a while after each piece of work */
   #pace(): () => Promise<void> {
     const { clock } = this.#options;
     let beganMs = clock.monotonicMs();

@@ -5,11 +5,11 @@ import type { CountedBlock, Suffices } from '../event-log.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
-/** About 1 % of absent keys seem present. */
+/** Number of filter bits and of hashes for each key. With these values, about 1 % of absent keys seem present. */
 const bitsPerKey = 10;
 const hashes = 7;
 
-/** Creates a Bloom filter (https://en.wikipedia.org/wiki/Bloom_filter). */
+/** Creates a Bloom filter from keys (https://en.wikipedia.org/wiki/Bloom_filter). */
 export function bloomFilter(keys: ReadonlySet<string>): Buffer {
   const filter = Buffer.alloc(Math.ceil((keys.size * bitsPerKey) / 8));
   const bits = filter.length * 8;
@@ -23,13 +23,13 @@ export function bloomFilter(keys: ReadonlySet<string>): Buffer {
   return filter;
 }
 
-/** The bits of a key: `first`, and further bits at distances of `step`. */
+/** The bits of a key in a filter: bit `first`, and further bits, each `step` after the one before. */
 interface KeyHash {
   first: number;
   step: number;
 }
 
-/** Whether a filter may contain a key. False is certain. */
+/** Whether a filter may contain a key. If not, the key is certainly absent. */
 export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   const bits = filter.length * 8;
   if (bits === 0) return false;
@@ -40,7 +40,7 @@ export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   return true;
 }
 
-/** Calculates two 32-bit hashes with the final mix of MurmurHash3. Collisions only make searches slower. */
+/** Calculates two 32-bit hashes of a text, with the final mix of MurmurHash3. Collisions only make searches slower. */
 export function hashKey(key: string): KeyHash {
   let first = 0xdeadbeef;
   let second = 0x41c6ce57;
@@ -59,25 +59,28 @@ function mix(value: number): number {
 }
 
 /**
- * A summary shows which blocks of a complete journal file may contain an event. It begins with the line `svc-summary VERSION LENGTH CRC32`,
- * with the header's length and checksum. Then come the header (JSON) and one section for each kind of filter, with the filters of all
- * blocks. If it is torn or outdated, the whole journal file is read.
+ * A summary is a file beside a journal file that is no longer appended to. It shows which blocks of the journal file may contain an event.
+ * It begins with the line `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows, and
+ * then one section for each kind of filter, with the filters of all blocks. If a summary is torn, or belongs to another file, the whole
+ * journal file is read.
  */
 const version = 2;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
 const longestFirstLine = 64;
 
-/** Length of the beginning whose checksum identifies a journal file. */
+/**
+ * The checksum of this number of bytes at the beginning of a journal file distinguishes it from other files with the same name and size.
+ */
 const fingerprintBytes = 1024;
 
-/** A block consists of complete lines. */
+/** The summary of a block. A block is a part of a journal file that consists of complete lines. */
 export interface BlockSummary {
   bytes: number;
-  /** Earliest and latest Unix times in milliseconds; null without events. */
+  /** Times of the earliest and latest event, Unix time in milliseconds; null if the block has no events. */
   first_ms: number | null;
   last_ms: number | null;
   counts: Record<string, number>;
-  /** In bytes, in the order of `filterKinds`. */
+  /** Sizes of the filters in bytes, in the order of `filterKinds`. */
   filters: number[];
 }
 
@@ -86,19 +89,19 @@ interface SummaryHeader {
   journal_crc32: number;
   bad_lines: number;
   blocks: BlockSummary[];
-  /** In the order of `filterKinds`. */
+  /** One section for each of `filterKinds`. */
   sections: { bytes: number; crc32: number }[];
 }
 
-/** A part that may contain selected events. */
+/** A part of a journal file that may contain selected events. */
 export interface Range {
   start: number;
   end: number;
-  /** Set if the counts suffice, so that the part need not be read. */
+  /** Set if the caller needs only the counts of the part's events (`suffices`), so that the part need not be read. */
   counted?: CountedBlock | undefined;
 }
 
-/** Returns the path of a summary, for example `events-00000001.summary`. */
+/** Returns the path of the summary of a journal file, for example `events-00000001.summary`. */
 export function summaryPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.summary');
 }
@@ -123,12 +126,12 @@ export class SummaryBuilder {
   }
 }
 
-/** Reads the size and first checksum of a journal file, which identify it. */
+/** Reads the size of a journal file and the checksum of its beginning. Together they identify the file. */
 export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32'>> {
   return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await readBytes(fd, 0, fingerprintBytes)) };
 }
 
-/** Opens a summary and reads from it with `read`. @returns undefined if there is no valid summary */
+/** Opens the summary of a journal file and reads from it with `read`. @returns undefined if there is no valid summary of this file */
 export async function readSummary<T>(segmentPath: string, read: (summary: Summary) => Promise<T>): Promise<T | undefined> {
   const journalFd = openIfThere(segmentPath);
   const fd = journalFd === undefined ? undefined : openIfThere(summaryPath(segmentPath));
@@ -162,7 +165,7 @@ class Summary {
 
   /**
    * @param suffices whether the counts of a part's events are enough
-   * @returns the parts that may contain a selected event, in order; undefined if the filters are torn
+   * @returns the parts of the journal file that may contain a selected event, in order; undefined if the filters are torn
    */
   async findRanges(selection: EventSelection, suffices?: Suffices): Promise<Range[] | undefined> {
     const { blocks } = this.#header;
@@ -224,7 +227,7 @@ async function readHeader(fd: number): Promise<{ header: SummaryHeader; bytes: n
   return { header: JSON.parse(text.toString('utf8')) as SummaryHeader, bytes: line.length + text.length };
 }
 
-/** Returns fewer bytes at the end of the file. */
+/** Reads bytes of a file at an offset. Returns fewer bytes at the end of the file. */
 async function readBytes(fd: number, at: number, wanted: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(wanted);
   if (wanted === 0) return bytes;

@@ -3,7 +3,10 @@ import type { IconName } from '../../../lib/icon-shapes.ts';
 import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
-/** The menu of a page: account, other pages, password, API, colours, language and logout. A popover, which needs no script. */
+/**
+ * The menu of a page: account, other pages, password, API, colours, language and logout. It is a popover, which opens, closes and
+ * restores the focus without a script.
+ */
 export function accountMenu(context: PageContext): Html {
   const { language, account } = context;
   const person = account?.isAnonymous === false ? account : undefined;
@@ -28,7 +31,7 @@ ${
 </div>`;
 }
 
-/** Links to the other pages of an account: always shown on wide screens, in the menu on narrow ones. */
+/** Links to the other pages of an account. Wide screens always show them; on narrow screens they are in the menu. */
 export function places(context: PageContext): Html | false {
   const links = placeLinks(context);
   return links.length > 0 && html`<nav class="places" aria-label="${context.language.text('places')}">${links}</nav>`;
@@ -75,7 +78,7 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
 ];
 
 interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
-  /** URL to which the browser returns after a choice. Undefined if the page's script handles it. */
+  /** URL of the page to which the browser returns after a choice. If it is undefined, the page's script handles the choice. */
   url?: string;
 }
 

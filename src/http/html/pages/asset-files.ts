@@ -7,7 +7,7 @@ import webFiles from 'svc:web-files';
 export interface Asset {
   contentType: string;
   body: () => Buffer;
-  /** The body compressed with gzip. */
+  /** Returns the body compressed with gzip. */
   packed: () => Buffer;
 }
 
@@ -16,10 +16,10 @@ const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; cha
 /** The files that the pages of a service refer to. */
 export class AssetFiles {
   readonly #root: string;
-  /** By name below the root. */
+  /** The files by their names below the root. */
   readonly all = new Map<string, Asset>();
 
-  /** @param root URL path of the folder with the files, with `/` at its end */
+  /** @param root URL path of the folder that contains the files, with `/` at its end */
   constructor(root: string) {
     this.#root = root;
   }
@@ -34,7 +34,7 @@ export class AssetFiles {
   }
 
   /**
-   * Adds scripts that import each other by name. A change of one changes the name of their folder.
+   * Adds scripts that import each other by name. The name of their folder changes when one of the scripts changes.
    *
    * @returns URL path of the script `first`
    */
@@ -58,7 +58,8 @@ export function webFile(name: string): string {
 export const frameStyles = { base: 'shared/page.css', controls: 'shared/controls.css', frame: 'shared/frame.css', menu: 'shared/menu.css' };
 
 /**
- * Builds the style sheet of a kind of page. The order matters: rules for narrow screens must override earlier ones.
+ * Builds the style sheet of a kind of page from the shared styles and the given styles. The order matters, because rules for narrow screens
+ * must override earlier rules.
  *
  * @param content styles of the page content, which must come before the styles of dialogs
  * @param screens styles that must come after those of dialogs
@@ -68,12 +69,12 @@ export function styleSheet(content: readonly string[], screens: readonly string[
   return [...frame, ...content, 'shared/dialogs.css', ...screens, 'shared/motion.css'].map(webFile).join('\n');
 }
 
-/** URL path of the translated texts of a script, which itself contains the English ones. @param tag `de`, `fr` or `es` */
+/** Returns the URL path of the translated texts of a script. The script itself contains the English texts. @param tag `de`, `fr` or `es` */
 export function scriptTextsPath(script: string, tag: string): string {
   return script.replace('/page.js', `/${tag}.js`);
 }
 
-/** Headers of an asset. Browsers may keep it for ever: its name changes with its content. */
+/** Headers of a file that pages refer to. Its name changes with the content, so browsers may keep it for ever. */
 export function assetHeaders({ contentType }: Pick<Asset, 'contentType'>) {
   return {
     'content-type': contentType,
@@ -82,7 +83,7 @@ export function assetHeaders({ contentType }: Pick<Asset, 'contentType'>) {
   };
 }
 
-/** Compresses content when it is first requested. */
+/** Compresses content at the highest level, when it is first requested. */
 function packedOnce(body: () => Buffer): Pick<Asset, 'body' | 'packed'> {
   let packed: Buffer | undefined;
   return { body, packed: () => (packed ??= gzipSync(body(), { level: 9 })) };

@@ -19,11 +19,11 @@ export const assetPaths = {
   ),
   icon: files.add('icon', 'svg', webFile('files/icon.svg')),
   pageScript: files.addScripts('page', pageScripts),
-  // Without rules that would change the look of Swagger UI.
+  // Styles of the page frame, without rules that would change the look of Swagger UI.
   frameStyle: files.add('frame', 'css', [webFile(base), `:where(.top){${webFile(controls)}}`, webFile(frame), webFile(menu)].join('\n')),
   apiStyle: files.add('openapi', 'css', webFile('api/api.css')),
   apiScript: files.add('openapi', 'js', webFile('api/openapi.js')),
-  // Swagger UI is decompressed only for clients that do not accept gzip.
+  // Swagger UI is compressed in the executable. It is decompressed only in replies to clients that do not accept gzip.
   swaggerStyle: files.add('swagger-ui', 'css', swaggerUi.css),
   swaggerScript: files.add('swagger-ui', 'js', swaggerUi.js),
 };

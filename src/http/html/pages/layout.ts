@@ -6,15 +6,15 @@ import { type PageContext, pageStart } from './page.ts';
 
 /** The content of a page, without its frame. */
 export interface PageModel {
-  /** Shown before the title of the service. */
+  /** Title of the page. The browser window shows it before the title of the service. */
   title: string;
   body: Html;
   refreshTo?: string | undefined;
-  /** Redirect of browsers without scripts. */
+  /** URL to which browsers without scripts are redirected. */
   unscriptedTo?: string | undefined;
   /** Whether the page loads the script of the file pages. */
   hasScript?: boolean;
-  /** Further elements of the head, which replace the default style sheet. */
+  /** Further elements of the head. If set, the default style sheet is left out. */
   head?: Html;
 }
 
@@ -50,7 +50,7 @@ ${footer(context)}
 `.text;
 }
 
-/** The name and logo of the service; a link to the home page, except for visitors without an account. */
+/** Renders the name and logo of the service, as a link to the home page. For visitors without an account, they are not a link. */
 function brand({ appearance, linked }: PageContext, name: string): Html {
   const content = html`${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span>`;
   return linked ? html`<span class="brand">${content}</span>` : html`<a class="brand" href="/home/">${content}</a>`;

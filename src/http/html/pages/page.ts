@@ -4,7 +4,7 @@ import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { ReplyHeaders } from '../../reply/reply.ts';
 import type { Language, PageTextName } from './locales/language.ts';
 
-/** `system` means the theme of the reader's operating system. */
+/** The colour themes of the pages. `system` means the theme of the reader's operating system. */
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
@@ -17,10 +17,10 @@ export interface PageContext {
   url: string;
   /** Returns the URL path under which the reader finds a file or folder. */
   urlOf: (path: VirtualPath, isFolder: boolean) => string;
-  /** The root for a visitor of a link, and its name; undefined for other readers. */
+  /** The file or folder that is the root for a visitor of a link, and its name; undefined for readers who see the home folder. */
   linked: { root: VirtualPath; name: string } | undefined;
   showApiLink: boolean;
-  /** Undefined before the login. */
+  /** The authenticated account; undefined before the login. */
   account: PageAccount | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface PageAccount {
   hasTrash: boolean;
   /** Whether inspections judge some of the account's uploads. */
   isInspected: boolean;
-  /** Whether the total size of files is limited. */
+  /** Whether the total size of the account's files is limited. */
   hasQuota: boolean;
   mayShare: boolean;
   mayMakeTokens: boolean;
@@ -55,7 +55,7 @@ export interface PageAccount {
 export const views = ['list', 'grid'] as const;
 export type View = (typeof views)[number];
 
-/** Renders the links to both views. Styles hide the current one. */
+/** Renders the links to both views. Styles hide the link of the current view. */
 export function viewSwitch({ language }: PageContext) {
   return html`<a class="button quiet to-grid" href="?view=grid" title="${language.text('asGrid')}">${icon('grid')}<span class="hidden">${language.text('asGrid')}</span></a>
 <a class="button quiet to-list" href="?view=list" title="${language.text('asList')}">${icon('list')}<span class="hidden">${language.text('asList')}</span></a>`;
@@ -89,9 +89,9 @@ const policy = [
   "style-src 'self'",
   "img-src 'self' data:",
   "media-src 'self'",
-  // Frames show only previews of PDF files: the pages themselves forbid being framed.
+  // Frames can show only previews of PDF files, because all pages of the service forbid being framed.
   "frame-src 'self'",
-  // The script requests a blob of its own, to parse an SVG drawing.
+  // The script requests a blob that it created itself, in order to parse an SVG drawing.
   "connect-src 'self' blob:",
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -99,16 +99,16 @@ const policy = [
 ].join('; ');
 
 /**
- * The headers of every page. They forbid content of other origins, inline code, caching, scripts that turn text into HTML, and frames
- * around the page.
+ * Returns the headers of every page. They forbid content of other origins, inline code, caching, scripts that turn text into HTML, and
+ * showing the page in a frame.
  */
 export function pageHeaders({ linked }: Pick<PageContext, 'linked'>): ReplyHeaders {
-  // The URL of a link's page is a secret, so it must be no referrer.
+  // The URL of a link's page is a secret, so no request may contain it as referrer.
   if (linked) return { ...pageHeaders({ linked: undefined }), 'referrer-policy': 'no-referrer' };
   return headersWith(`${policy}; require-trusted-types-for 'script'; trusted-types 'none'`);
 }
 
-/** The headers of the API page. Swagger UI turns text into HTML, and sanitizes it itself. */
+/** Returns the headers of the API page. They let Swagger UI turn text into HTML. Swagger UI sanitizes the HTML itself. */
 export function apiPageHeaders(): ReplyHeaders {
   return headersWith(policy);
 }

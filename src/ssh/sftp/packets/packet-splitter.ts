@@ -4,15 +4,15 @@ export const maxPacketBytes = 257 * 1024;
 /** Thrown if the framing of the stream is broken. Nothing after this point can be read. */
 export class BrokenFraming extends Error {}
 
-/** A packet of more pieces is joined: a client can send single bytes. */
+/** Number of pieces above which a packet is joined. This limit is needed because a client can send single bytes. */
 const maxChunks = 64;
 
-/** A packet without its length field, in the pieces in which it arrived. */
+/** A packet without its length field, in the pieces in which it arrived. The type comes first, then the fields. */
 export type Packet = readonly [Buffer, ...Buffer[]];
 
 /**
- * Splits the stream of a channel into packets (draft-ietf-secsh-filexfer-02 §3), usually without copying, so the pushed bytes must not
- * change.
+ * Splits the stream of a channel into packets (draft-ietf-secsh-filexfer-02 §3), usually without copying. The pushed bytes must not change
+ * while one of their packets is in use.
  */
 export class PacketSplitter {
   #chunks: Buffer[] = [];

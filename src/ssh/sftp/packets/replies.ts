@@ -1,10 +1,10 @@
 import { type Attributes, attributeFlags, type Handle, packetTypes, type StatusCode } from './packets.ts';
 
-/** Sizes of the pooled buffers. */
+/** Sizes of the pooled buffers. Larger and much smaller buffers are allocated each time. */
 const sizesBytes = [64 * 1024, 257 * 1024];
 const leastBytes = 8 * 1024;
 
-/** Maximum size of the pool, which all sessions share. */
+/** Maximum size of the pool in bytes. All sessions share the pool. */
 const maxKeptBytes = 8 * 1024 * 1024;
 
 const kept = new Map<number, Buffer[]>(sizesBytes.map((bytes) => [bytes, []]));
@@ -20,7 +20,7 @@ export function takeBuffer(bytes: number): Buffer {
   return buffer;
 }
 
-/** Returns a buffer to the pool. Call it once, after the content has been sent. */
+/** Returns a buffer from `takeBuffer` to the pool. Call it once, after the content has been sent. */
 export function giveBuffer(buffer: Buffer): void {
   const others = kept.get(buffer.length);
   if (!others || keptBytes + buffer.length > maxKeptBytes) return;

@@ -5,8 +5,8 @@ import { systemErrorCode } from '../../../lib/errors.ts';
 import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- * States how far events were forwarded. The shared stream has all events up to `position`. Later ones are missing there, or have an ID
- * above `id`. With `0-0`, nothing is known.
+ * States how far events were forwarded. The stream that all nodes share has all events of this node's journal up to `position`. Each later
+ * event is either missing in the stream, or has an ID above `id`. If `id` is `0-0`, nothing is known about the stream.
  */
 export interface Checkpoint {
   position: LogPosition;
@@ -17,20 +17,23 @@ export interface Checkpoint {
 /** The ID before the first entry. */
 export const noId = '0-0';
 
-/** An entry of this age, in milliseconds, survives if Redis is killed: appendfsync everysec loses only the last second or two. */
+/**
+ * An entry of at least this age, in milliseconds, is not lost if Redis is killed. With appendfsync everysec, only the last second or two is
+ * lost.
+ */
 const surelyKeptMs = 60_000;
 
-/** Beyond this number, every second checkpoint of the older half is dropped. */
+/** If there are more checkpoints than this, every second one of the older half is dropped. */
 const maxCheckpoints = 1000;
 
 interface SavedCheckpoints {
-  /** Identifies the data of Redis. Undefined while it is unknown. */
+  /** Identifies the data of Redis, and changes when Redis is emptied. Undefined while it is unknown. */
   marker: string | undefined;
   undelivered: Checkpoint;
   recent: Checkpoint;
 }
 
-/** Records how far events were forwarded, and where forwarding starts again if Redis loses them. */
+/** Records how far the events of one node have been forwarded, and where forwarding has to start again if Redis loses them. */
 export class Checkpoints {
   readonly #path: string;
   /** Ordered by position. */
@@ -46,19 +49,20 @@ export class Checkpoints {
     this.#marker = marker;
   }
 
-  /** @param begin start without a saved checkpoint */
+  /** @param begin position at which forwarding starts if no checkpoint was saved */
   static open(path: string, begin: LogPosition): Checkpoints {
     const kept = readSaved(path);
     if (!kept)
       return new Checkpoints(path, [{ position: begin, id: noId, atMs: Number.NEGATIVE_INFINITY }], parseStreamId(noId), undefined);
     const { marker, undelivered, recent } = kept;
     const isFirst = comparePositions(undelivered.position, recent.position) <= 0;
-    // A killed Redis may have lost the entries after `recent`, so a later `undelivered` never counts as recent.
+    // If `undelivered` comes after `recent`, `undelivered` must never count as recent, because a killed Redis may have lost the entries
+    // after `recent`.
     const all = isFirst ? [undelivered, recent] : [recent, { ...undelivered, atMs: Number.POSITIVE_INFINITY }];
     return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }
 
-  /** The marker of the Redis data, if known. */
+  /** The marker of the Redis data that the checkpoints belong to, if known. */
   get marker(): string | undefined {
     return this.#marker;
   }
@@ -68,12 +72,15 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** Even a killed Redis has the entries up to this checkpoint. */
+  /**
+   * The newest checkpoint that is at least `surelyKeptMs` old; without one, the oldest checkpoint. Even a killed Redis still has the
+   * entries up to this checkpoint. Later entries may be lost.
+   */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
 
-  /** Where forwarding starts again after Redis was emptied. */
+  /** The checkpoint at which forwarding starts again after Redis was emptied. Later events may not have been delivered. */
   get undelivered(): Checkpoint {
     return this.#all.findLast(({ id }) => comparePositions(parseStreamId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
   }
@@ -83,7 +90,7 @@ export class Checkpoints {
     return (this.#all[0] as Checkpoint).position;
   }
 
-  /** Drops unneeded checkpoints. @param delivered position of the slowest handler */
+  /** Drops checkpoints that are no longer needed. @param delivered position of the slowest handler */
   forget(nowMs: number, delivered: LogPosition): void {
     this.#delivered = delivered;
     const keepFrom = Math.min(this.#all.indexOf(this.recent(nowMs)), this.#all.indexOf(this.undelivered));
@@ -91,7 +98,7 @@ export class Checkpoints {
   }
 
   /**
-   * States to which data of Redis the checkpoints belong.
+   * States which data of Redis the checkpoints belong to.
    *
    * @param id last ID of the stream; a node that has sent nothing yet starts there
    */
@@ -101,7 +108,7 @@ export class Checkpoints {
     if (only && this.#all.length === 1 && only.id === noId) only.id = id;
   }
 
-  /** Starts again after Redis lost events. */
+  /** Starts again after Redis lost forwarded events. */
   restart(marker: string): void {
     this.#all = [{ position: this.undelivered.position, id: noId, atMs: Number.NEGATIVE_INFINITY }];
     this.#delivered = parseStreamId(noId);
@@ -122,7 +129,7 @@ export class Checkpoints {
 function readSaved(path: string): SavedCheckpoints | undefined {
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown> | unknown[];
-    // Older files have no version, but a list without a marker, oldest checkpoint first.
+    // Older files have no version. They contain a list without a marker, oldest checkpoint first.
     const { marker, undelivered, recent } = Array.isArray(value)
       ? { marker: undefined, undelivered: value[0], recent: value.at(-1) }
       : value;

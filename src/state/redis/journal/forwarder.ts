@@ -9,10 +9,10 @@ import { Checkpoints } from './checkpoints.ts';
 import { parseStreamId } from './reader.ts';
 import { type KnownStream, type StreamKeys, StreamWriter } from './stream.ts';
 
-/** Interval between saves of the checkpoints, in milliseconds. */
+/** Interval in milliseconds between saves of the checkpoints. */
 const saveEveryMs = 1000;
 
-/** Pause after a failure, in milliseconds. */
+/** Pause in milliseconds after a failure, before the next attempt. */
 const retryMs = 500;
 
 /** Maximum size of the events in one script call, in bytes. */
@@ -22,18 +22,21 @@ export interface ForwarderOptions {
   link: Pick<RedisLink, 'call' | 'run' | 'isReady' | 'marker' | 'doubt' | 'onRecover'>;
   local: FileEventLog;
   node: string;
-  /** File of the checkpoints. */
+  /** File of the checkpoints, which record how far events were forwarded. */
   path: string;
   keys: StreamKeys;
   clock: Clock;
   log: Log;
-  /** Called with the last position in the stream. */
+  /** Called with the last position added to the stream. */
   onForwarded: (last: LogPosition) => void;
   /** Called when the stream has lost events, before they are forwarded again. */
   onEmptied: () => Promise<void>;
 }
 
-/** Forwards this node's events, in order, to the stream of all nodes, and again when Redis has lost them. */
+/**
+ * Forwards the events in this node's journal files, in order, to the stream in Redis that all nodes share. Forwards them again when Redis
+ * has lost them.
+ */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
   readonly #stream: StreamWriter;
@@ -42,17 +45,20 @@ export class EventForwarder {
   readonly #ending = new AbortController();
   readonly #flushing = new Set<() => void>();
   #cursor: LogPosition;
-  /** The stream as it was last seen; undefined until it has been checked. */
+  /** The stream as it was last read or written; undefined until it has been checked. */
   #known: KnownStream | undefined;
   #savedMs = Number.NEGATIVE_INFINITY;
   #mustCheck = true;
   #isChecking = false;
-  /** UUIDs of events in the stream, which are skipped. */
+  /** UUIDs of events that the stream already has. When they are read again from the files, they are skipped. */
   #present = new Set<string>();
   #sentTo: LogPosition;
-  /** Events before this position are being read again. Until that is done, no checkpoint is added. */
+  /**
+   * Events before this position are being read again from the files. Until that is done, `#cursor` is behind the last event of the stream,
+   * so no checkpoint is added.
+   */
   #againTo: LogPosition | undefined;
-  /** Ends the wait for more events. */
+  /** Aborted to end the wait for more events. */
   #idle = new AbortController();
   #wasEmptied = false;
   #forwardedEvents = 0;
@@ -70,13 +76,13 @@ export class EventForwarder {
     });
   }
 
-  /** Saves the start position first, so that a later process starts there, too. */
+  /** Saves the start position before any event is sent, so that a later process starts there, too. */
   async start(): Promise<void> {
     await this.#save();
     this.#running = this.#run();
   }
 
-  /** Up to here, the stream certainly has all events. */
+  /** The position up to which the stream certainly has all events of the files. */
   get position(): LogPosition {
     const isCertain = !this.#mustCheck && !this.#isChecking;
     return isCertain ? this.#cursor : this.#checkpoints.recent(this.#options.clock.monotonicMs()).position;
@@ -94,7 +100,7 @@ export class EventForwarder {
     return this.#wasEmptied;
   }
 
-  /** Resolves with an event's position in the stream, or undefined if Redis is unreachable. */
+  /** Resolves with the position of an event in the stream, or with undefined if Redis is unreachable. */
   waitFor(uuid: string): Promise<LogPosition | undefined> {
     if (!this.#options.link.isReady) return Promise.resolve(undefined);
     return new Promise((resolve) => this.#waiting.set(uuid, resolve));
@@ -105,7 +111,7 @@ export class EventForwarder {
     this.#waiting.delete(uuid);
   }
 
-  /** Resolves when the stream has all events so far, or Redis is unreachable. */
+  /** Resolves when the stream has all events that were written before the call, or when Redis is unreachable. */
   async flush(): Promise<void> {
     const { local, link } = this.#options;
     const { end } = local;
@@ -114,7 +120,7 @@ export class EventForwarder {
   }
 
   /**
-   * Resolves when the stream has all events so far. There is no timeout.
+   * Resolves when the stream has all events that were written before the call. There is no timeout.
    *
    * @throws ServiceError `unavailable` if the journal is closed
    */
@@ -195,7 +201,7 @@ export class EventForwarder {
     const known = this.#known as KnownStream;
     const ids = await this.#stream.add(events, known);
     if (!ids) {
-      // The error causes a check, and lost events are then forwarded first, so that the order is kept.
+      // The error causes a check of the stream, and the lost events are then forwarded first. So each node's events stay in order.
       link.doubt('its journal was replaced');
       throw new Error('the journal in Redis was replaced');
     }
@@ -221,8 +227,8 @@ export class EventForwarder {
   }
 
   /**
-   * Returns to the last certain position, and finds out which later events the stream has. A connection may have failed during a command,
-   * and Redis may have lost data.
+   * Returns to the last position up to which the stream is known to be complete, and finds out which later events the stream has. This is
+   * necessary because a connection may have failed during a command, and Redis may have lost the data of its last second, or all data.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

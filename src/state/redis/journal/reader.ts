@@ -19,16 +19,16 @@ import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 
 const blockEvents = 256;
 
-/** An ID, and a list of alternating field names and values. */
+/** An entry of a stream. It has an ID, and a list in which field names and values alternate. */
 export type StreamEntry = [string, string[]];
 
-/** Parses an ID of milliseconds and a sequence number. */
+/** Parses an ID, which consists of milliseconds and a sequence number. */
 export function parseStreamId(id: string): LogPosition {
   const [segment = '0', offset = '0'] = id.split('-');
   return { segment: Number(segment), offset: Number(offset) };
 }
 
-/** Returns the position of events since a Unix time in milliseconds; undefined for all events. */
+/** Returns the position from which to read events since a time (Unix time in milliseconds); undefined for all events. */
 export function streamSince(sinceMs: number): LogPosition;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined {
@@ -44,13 +44,13 @@ export function positionAfter({ segment, offset }: LogPosition): LogPosition {
   return { segment, offset: offset + 1 };
 }
 
-/** Returns the largest ID before a position, at which a consumer group continues. */
+/** Returns the largest ID before a position. A consumer group that has read up to this ID continues at the position. */
 export function idBefore({ segment, offset }: LogPosition): string {
   if (offset > 0) return `${segment}-${offset - 1}`;
   return segment > 0 ? `${segment - 1}-18446744073709551615` : '0-0';
 }
 
-/** Returns the position after the last ID of a consumer group. */
+/** Returns the position after the last ID that a consumer group has read. */
 export function positionAfterId(id: string): LogPosition {
   const [segment = '0', sequence = '0'] = id.split('-');
   if (id === '0-0') return { segment: 0, offset: 0 };
@@ -63,9 +63,9 @@ export function streamField([, fields]: StreamEntry, name: string): string | und
 }
 
 /**
- * Reads events that may match a selection, newest first.
+ * Reads from the journal's stream all events that may match a selection, newest first.
  *
- * @param before position to read backwards from; by default the end of the stream
+ * @param before position to read backwards from; the end of the stream by default
  * @throws ServiceError `unavailable`
  */
 export async function* newestInStream(
@@ -75,7 +75,7 @@ export async function* newestInStream(
   before?: LogPosition,
 ): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
-  // An entry is added after the time of its event.
+  // The time of an event is never after the time in the ID of its entry, because the entry is added later.
   const oldest = selection.since === undefined ? '-' : formatStreamId(streamSince(selection.since));
   for (let end = before ? idBefore(before) : '+'; ; ) {
     const entries = (await caller.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(blockEvents)])) as StreamEntry[];
@@ -101,7 +101,7 @@ async function entriesFrom(caller: Pick<RedisCaller, 'call'>, stream: string, fr
   return (await caller.call(['XRANGE', stream, formatStreamId(from), '+', 'COUNT', String(blockEvents)])) as StreamEntry[];
 }
 
-/** Reads events as unparsed text. */
+/** Reads the events of the journal's stream as unparsed text. */
 export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: string): RawReader {
   return {
     async next(from) {

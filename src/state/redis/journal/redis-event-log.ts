@@ -29,9 +29,9 @@ import {
 } from './reader.ts';
 import { nodeServerName, trimStream } from './stream.ts';
 
-/** A node stores this when the shared journal lost its content. The node's files still have the lost events. */
+/** A node stores this record if it notices that the shared journal lost its content. The node's own files still have the lost events. */
 const journalLoss = z.object({
-  /** Time of discovery (ISO 8601). */
+  /** Time (ISO 8601) at which the node noticed the loss. */
   at: z.string(),
   host: z.string(),
   data_folder: z.string(),
@@ -47,17 +47,17 @@ async function recordLoss(link: Pick<RedisLink, 'key' | 'call'>, server: string,
   await link.call(['PEXPIRE', lossesKey(link), String(Math.ceil(keptMs))]);
 }
 
-/** Reads the latest loss of each node, oldest first. */
+/** Reads the latest loss that each node noticed, from the oldest to the newest. */
 export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'>): Promise<JournalLoss[]> {
   const texts = (await link.call(['HVALS', lossesKey(link)])) as string[];
   const losses = texts.flatMap((text) => link.values.read(lossesKey(link), text, (value) => journalLoss.parse(value)) ?? []);
   return losses.sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** Interval between looks for other nodes' events, in milliseconds. */
+/** Interval in milliseconds at which a waiting reader looks for events of other nodes. Events of this node wake readers immediately. */
 const checkEveryMs = 100;
 
-/** Interval between removals of old events, in milliseconds. */
+/** Interval in milliseconds at which events past their retention are removed. */
 const trimEveryMs = 600_000;
 
 const dayMs = 86_400_000;
@@ -77,7 +77,7 @@ return 1`);
 
 export interface RedisEventLogOptions {
   link: RedisLink;
-  /** This node's own journal, from which events are forwarded. A request is answered when its event is here. */
+  /** This node's own journal. A request is answered when its event is in this journal. The events are then forwarded to the stream. */
   local: FileEventLog;
   node: string;
   dataFolderPath: string;
@@ -90,7 +90,7 @@ function checkpointsPath(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal-forwarded.json');
 }
 
-/** Returns the oldest position that may have to be forwarded again. */
+/** Returns the oldest position in the node's files that may have to be forwarded again, as an earlier process recorded it. */
 export function keptSpool(dataFolderPath: string): LogPosition {
   return Checkpoints.open(checkpointsPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
 }
@@ -100,8 +100,9 @@ export function journalStream(link: Pick<RedisLink, 'key'>): string {
 }
 
 /**
- * The journal of all nodes, a Redis stream. Each event is first written to this node's files, then forwarded. While Redis is unreachable,
- * or after it loses events, the files have them.
+ * The journal of all nodes, which is a Redis stream. Each event is first written to this node's files. A change is confirmed to the client
+ * only when its event is on disk there. Then the event is forwarded to the stream. If Redis loses the event, it is forwarded again. While
+ * Redis is unreachable, events wait in the files.
  */
 export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
@@ -141,7 +142,7 @@ export class RedisEventLog implements EventLog {
     ];
   }
 
-  /** Opens the journal, even without Redis. */
+  /** Opens the journal, even if Redis is unreachable. */
   static async open(options: RedisEventLogOptions): Promise<RedisEventLog> {
     const journal = new RedisEventLog(options);
     await journal.#readEnd(options.link).catch(() => {});
@@ -162,17 +163,17 @@ export class RedisEventLog implements EventLog {
     return streamSince(sinceMs);
   }
 
-  /** The end of the stream at its first reading. This process's events come later. */
+  /** The end of the stream when this process first read the stream. Events of this process come after this position. */
   get begin(): LogPosition {
     return this.#begin ?? this.#end;
   }
 
-  /** If so, handlers without a position start at the beginning of the stream. */
+  /** Whether the stream was emptied. If so, handlers without a position start at the beginning of the stream instead of its end. */
   get wasEmptied(): boolean {
     return this.#forwarder.wasEmptied;
   }
 
-  /** Counts events that are not in the stream or may have been lost there. */
+  /** Counts the events in this node's files that are not in the stream or may have been lost there, and finds the oldest of them. */
   spooled(): Promise<Backlog> {
     return this.#options.local.backlog(this.#forwarder.position);
   }
@@ -181,7 +182,7 @@ export class RedisEventLog implements EventLog {
     return this.#forwarder.forwardedEvents;
   }
 
-  /** The oldest needed position of the local files. */
+  /** The oldest position of the local files that is still needed. */
   neededFrom(): LogPosition {
     return this.#forwarder.neededFrom;
   }
@@ -231,7 +232,7 @@ export class RedisEventLog implements EventLog {
     return this.#options.local.sizeBytes();
   }
 
-  /** Memory of the stream in bytes. @throws ServiceError `unavailable` */
+  /** Memory in bytes that the stream uses in Redis. @throws ServiceError `unavailable` */
   async streamBytes(): Promise<number> {
     return Number(await this.#options.link.call(['MEMORY', 'USAGE', this.#stream]));
   }
@@ -250,7 +251,7 @@ export class RedisEventLog implements EventLog {
     nothing: (from: From) => Block,
   ) {
     return {
-      // This node's events are forwarded first, so that readers here find them.
+      // The events of this node are forwarded before the stream is read, so that readers on this node find them.
       next: async (from: From) => {
         await this.#forwarder.flush();
         try {
@@ -276,7 +277,10 @@ export class RedisEventLog implements EventLog {
     return this.#growth.beyond(from, signal);
   }
 
-  /** Records how far all handlers have delivered. Earlier events are never forwarded again. */
+  /**
+   * Records the position up to which all handlers have delivered. Earlier events may be removed from the files, because they need not be
+   * forwarded again, even if Redis is emptied.
+   */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);
   }

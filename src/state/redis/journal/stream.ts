@@ -7,12 +7,12 @@ import { redisScript } from '../../../lib/redis/redis-script.ts';
 import { noId } from './checkpoints.ts';
 import { positionAfterId, type StreamEntry, streamField } from './reader.ts';
 
-/** Limit for undelivered events, in retention periods. */
+/** Undelivered events are kept for at most this number of retention periods. */
 const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
 
-/** Removes old events from a stream, except those that a handler has to deliver. */
+/** Removes events from a stream when their retention is over, except for events that a handler still has to deliver. */
 export async function trimStream(
   { link, clock, retentionDays, log }: { link: RedisLink; clock: Clock; retentionDays: number; log: Log },
   stream: string,
@@ -29,7 +29,7 @@ export async function trimStream(
   }
 }
 
-/** Reads each handler's position, which is in a consumer group. */
+/** Reads the position at which each handler continues. Each handler has its own consumer group of the stream. */
 export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string): Promise<Map<string, LogPosition>> {
   let groups: unknown[][];
   try {
@@ -91,24 +91,26 @@ return ids`);
 
 export interface StreamKeys {
   stream: string;
-  /** Identifies the data of a Redis; changes when Redis is emptied. */
+  /** Identifies the data of a Redis; the marker changes when Redis is emptied. */
   marker: string;
   counter: string;
 }
 
-/** The last state that the writer saw. */
+/** The last state of the stream that its writer saw. */
 export interface KnownStream {
   marker: string;
-  /** All entries of the node up to this ID are there. */
+  /** The stream has all entries of the node up to this ID. */
   lastId: string;
 }
 
-/** Returns the server of a node. A node's name is its server, a dot and eight random hexadecimal digits. */
+/**
+ * Returns the server of a node. The name of a node is the name of its server, a dot and eight random hexadecimal digits for the process.
+ */
 export function nodeServerName(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
 
-/** Adds one node's events to the stream, and checks whether it still has them. */
+/** Adds the events of one node to the journal's stream, and checks whether the stream still has them. */
 export class StreamWriter {
   readonly #caller: RedisCaller;
   readonly #keys: StreamKeys;
@@ -120,7 +122,7 @@ export class StreamWriter {
     this.#node = node;
   }
 
-  /** @returns the IDs of the entries; undefined if the stream is incomplete, and nothing was added */
+  /** Adds events, unless the stream is incomplete. @returns the IDs of the entries; undefined if the stream is incomplete */
   async add(events: readonly LoggedEvent[], known: KnownStream): Promise<string[] | undefined> {
     const { stream, marker, counter } = this.#keys;
     const values = events.flatMap(({ raw, group, takenBy }) => [raw, group ?? '', takenBy ?? '']);
@@ -136,13 +138,16 @@ export class StreamWriter {
     return id === noId || ((await this.#caller.call(['XRANGE', this.#keys.stream, id, id])) as unknown[]).length > 0;
   }
 
-  /** `0-0` for an empty stream. */
+  /** Returns the ID of the last entry, or `0-0` for an empty stream. */
   async lastId(): Promise<string> {
     const [last] = (await this.#caller.call(['XREVRANGE', this.#keys.stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     return last?.[0] ?? noId;
   }
 
-  /** Reads the UUIDs of this server's events from an ID on, including earlier processes, and the last ID. */
+  /**
+   * Reads the UUIDs of this server's events from an ID on, and the ID of the last one. Events of the server's earlier processes are
+   * included.
+   */
   async own(fromId: string): Promise<{ uuids: Set<string>; lastId: string | undefined }> {
     const uuids = new Set<string>();
     let lastId: string | undefined;

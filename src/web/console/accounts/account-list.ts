@@ -10,10 +10,10 @@ import { ageElement, clear, datum, numberText } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import type { SearchedPanel } from './collections.ts';
 
-/** While the journal is read or files are counted, the list is requested again after these pauses. */
+/** While the journal is being read or files are being counted, the list is requested again after these pauses, in milliseconds. */
 const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 
-/** Returns a badge for an account that cannot be used; otherwise false. */
+/** Returns a badge for an account that cannot be used; false for any other account. */
 export function accountState({ enabled, problem }: AccountView): HTMLElement | false {
   if (!enabled) return badge(text('state_disabled'), 'calm');
   return problem !== '' && badge(text('accountUnusable'), 'bad');
@@ -28,13 +28,13 @@ export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
   return used_bytes >= quota_bytes ? badge(words, 'bad') : used_bytes >= quota_bytes * 0.9 ? badge(words, 'warn') : words;
 }
 
-/** Lists the services on which an account has sessions, with their numbers. */
+/** Lists the services on which an account has sessions, with the number of sessions. */
 export function sessionsText({ sessions }: AccountView): Child {
   if (sessions.length === 0) return noValue();
   return datum(sessions.map(({ service, count }) => `${service}${colon}${numberText(count)}`).join(', '));
 }
 
-/** Phones show neither the dash nor the label of a missing value. */
+/** Returns a dash for a missing value. Phones show neither the dash nor the label of the value. */
 const noValue = () => make('span.wide-only', '–');
 
 const columns: readonly Column<AccountView>[] = [
@@ -85,7 +85,7 @@ export function accountList(signal: AbortSignal): SearchedPanel {
     const pauseMs = againAfterMs[attempt];
     if ((found.logins_complete && !isCounting) || pauseMs === undefined) return;
     timer = window.setTimeout(async () => {
-      // The first page must not replace further pages.
+      // If more pages were loaded meanwhile, the first page must not replace them.
       if (table.size > found.items.length) return;
       const again = await page().catch(() => undefined);
       if (!again || signal.aborted || table.size > found.items.length) return;

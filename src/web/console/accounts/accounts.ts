@@ -13,7 +13,7 @@ import { bodySource } from '../values.ts';
 import { accountList, accountState, quotaText, sessionsText } from './account-list.ts';
 import { collectionPanel, collections, type SearchedPanel } from './collections.ts';
 
-/** Shows the accounts and all collections. Operators can also ask about rights, and test a login. */
+/** Shows the accounts and all collections, such as sessions, bans and tokens. Operators can also ask about rights, and test a login. */
 export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const search = make('input', {
     type: 'search',
@@ -38,7 +38,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
-/** Shows panels, and above them a button for each. @returns a function that searches all panels for a text */
+/** Shows panels, and above them a button for each, which scrolls to the panel. @returns a function that searches all panels for a text */
 function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {
@@ -62,7 +62,7 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
   return load;
 }
 
-/** @param find returns the answer to show */
+/** Builds a panel with a form and a place for the answer. @param find returns the answer to show */
 function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElement[], find: () => Promise<HTMLElement[]>): HTMLElement {
   const button = make('button.primary', text(`${name}Ask`));
   const answer = make('div.answer', { role: 'status' });
@@ -125,7 +125,7 @@ function decisionView({ allowed, reason, steps, group, real_path, rule }: Decisi
   );
 }
 
-/** The password is not stored anywhere. */
+/** Builds the panel that tries a login. The password is sent, but not stored anywhere. */
 function authTestPanel(): HTMLElement {
   const username = plainInput({ required: true });
   const password = make('input', { type: 'password', required: true, autocomplete: 'new-password' });
@@ -135,7 +135,7 @@ function authTestPanel(): HTMLElement {
     const body = { username: username.value, password: password.value, ...(address.value !== '' && { peer: address.value }) };
     password.value = '';
     const report = await ask<AuthTestReport>('POST', '/api/auth-test', { body });
-    // The result of a single method is the whole outcome.
+    // If only one method was asked, its result is the whole outcome.
     const [first, ...others] = report.methods;
     const isOne = others.length === 0 && first?.outcome === report.outcome;
     return [...(isOne ? [] : [make('p.verdict', authBadge(report.outcome))]), ...report.methods.map(methodView)];
@@ -166,7 +166,7 @@ function textOf(value: unknown, className = ''): HTMLElement | undefined {
   return typeof value === 'string' && value !== '' ? datum(value, className) : undefined;
 }
 
-/** Shows an account with its items in all collections. */
+/** Shows an account with its sessions, locks, uploads, trash, tokens and links, and with the bans of its login name. */
 export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
   const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
   const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;

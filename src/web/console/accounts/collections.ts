@@ -11,15 +11,15 @@ import { ageElement, clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { deviceName } from './device.ts';
 
-/** An item of a collection, as the API shows it. */
+/** A session, ban, lock, unfinished upload, token, link or deleted file, as the API shows it. */
 type Item = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>> & { id: string };
 
 interface Collection {
   name: 'sessions' | 'bans' | 'locks' | 'uploads' | 'trash' | 'tokens' | 'links';
   columns: readonly Column<Item>[];
-  /** Names the item in the question before its removal. */
+  /** Returns the name of the item for the question that is asked before the item is removed. */
   label: (item: Item) => string;
-  /** Set if items are revoked, with POST and a list of IDs. */
+  /** Set if items are not deleted, but revoked: with POST and a list of their IDs. */
   isRevoked?: true;
 }
 
@@ -77,7 +77,7 @@ export const collections: readonly Collection[] = [
     name: 'bans',
     columns: [
       column('address'),
-      // The name is in lower case, perhaps of an administrator, so it is not a link.
+      // The name is in lower case, and can be that of an administrator, so it is not a link to an account.
       { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
       { title: text('reason'), cell: banReason },
@@ -131,7 +131,7 @@ export const collections: readonly Collection[] = [
   },
 ];
 
-/** Links the reason of a ban to the failures. Events contain addresses, not networks, so the ban of a network has no link. */
+/** Returns the reason of a ban, as a link to the failures. Events contain addresses, not networks, so the ban of a network has no link. */
 function banReason({ address, account: name, failures }: Item): HTMLElement {
   const words = text(address ? 'banOfAddress' : 'banOfName', { count: typeof failures === 'number' ? failures : '?' });
   const sought = address ? { address: String(address) } : { text: String(name ?? '') };
@@ -156,7 +156,7 @@ export interface SearchedPanel {
   load: (search: string) => Promise<number>;
 }
 
-/** Shows one collection. @param of account whose items are shown; by default, those of all accounts */
+/** Shows one collection. @param of account whose items are shown; undefined for the items of all accounts */
 export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): SearchedPanel {
   const title = text(`${name}_title`);
   const action: Column<Item> = {
@@ -169,7 +169,8 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
       ),
     className: 'narrow',
   };
-  // On phones, the first cell is the title of a card. For bans it is the address, which can be empty.
+  // On phones, the first cell is the title of a card. The first cell of a ban is its address, which is empty for a ban of an account. So
+  // bans have no title.
   const shown = columns
     .filter((candidate) => of === undefined || candidate !== account)
     .map((one, index) => (index === 0 && name !== 'bans' ? { ...one, className: 'title' } : one));
@@ -186,13 +187,13 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     total = found.total;
     more.hidden = found.items.length === total;
     more.textContent = text('heldMore', { shown: found.items.length, total });
-    // This button deletes all items, also those that the search hides.
+    // This button deletes all items, so it is hidden while a search shows only some of them.
     if (empty) empty.hidden = total === 0 || search !== '';
   };
   const remove = async (item: Item) => {
     const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
     const label = text(name === 'uploads' || name === 'trash' ? `${name}_remove_long` : `${name}_remove`);
-    // Lifting a ban takes nothing away, so its button has not the colour of a danger.
+    // The button has the colour of a danger, except for bans, because lifting a ban takes nothing away from anybody.
     const button = { label, kind: name === 'bans' ? 'primary' : 'primary danger' } as const;
     const act = () =>
       isRevoked

@@ -1,4 +1,7 @@
-/** The first pattern that matches counts, because user agents often name other browsers, too. */
+/**
+ * Browsers, each with a pattern for its user agent. The first pattern that matches counts, because the user agent of a browser often names
+ * other browsers, too.
+ */
 const browsers = [
   ['Edge', /\bEdg(?:A|iOS)?\/(\d+)/],
   ['Opera', /\bOPR\/(\d+)/],
@@ -18,16 +21,16 @@ const systems = [
   ['Linux', /\bLinux\b|\bX11\b/],
 ] as const;
 
-/** `curl/8.5.0`, `OpenSSH_9.7p1`, `WinSCP_release_6.3.3`. */
+/** A name and a version, such as `curl/8.5.0`, `OpenSSH_9.7p1` or `WinSCP_release_6.3.3`. */
 const program = /^([A-Za-z][\w-]{0,30}?)[/_-](?:release_)?v?(\d+(?:\.\d+)?)/i;
 
 const maxLength = 40;
 
 /**
- * Names the program of a client as the client states it: browser and system, or program and version.
+ * Names the program of a client as the client itself states it: browser and system, or program and version.
  *
  * @param client a `User-Agent`, or the version of an SSH client
- * @returns for an unknown program, the text itself, cut to 40 characters
+ * @returns the name; if the program is unknown, the text itself, cut to 40 characters
  */
 export function deviceName(client: string): string {
   const system = systems.find(([, pattern]) => pattern.test(client))?.[0];

@@ -18,13 +18,13 @@ import { tree } from '../values.ts';
 
 const ownText = partTexts<keyof typeof en>({ en, de, es, fr });
 
-/** null if the server has no configuration file. */
+/** The findings of a check. `file` is null if the server has no configuration file. */
 interface Findings {
   file: string | null;
   findings: Finding[];
 }
 
-/** Shows the running configuration, the findings about its file, and the effect of a reload. */
+/** Shows the running configuration, the findings about its file, and what a reload would change. */
 export async function showConfiguration({ main, signal }: Stage): Promise<void> {
   const findings = make('div');
   const changes = make('div');
@@ -53,7 +53,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
     panel(ownText('runningConfiguration'), running),
   );
   await load();
-  // The file was perhaps edited meanwhile.
+  // The file was perhaps edited while the window was in the background.
   addEventListener('focus', () => void tell(load()), { signal });
 }
 
@@ -107,7 +107,7 @@ function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
 }
 
 function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLElement {
-  // Masked values look equal.
+  // Masked values look equal, so the page can only say that they differ.
   if (old !== undefined && JSON.stringify(old) === JSON.stringify(next))
     return make('article.result', make('p', datum(path, 'code'), ' ', make('span.hint', ownText('changedMasked'))));
   const whole = old ?? next;
@@ -118,7 +118,7 @@ function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLE
   return make('article.result', make('p', datum(path, 'code')), change);
 }
 
-/** A section, such as an event handler. Its options are folded. */
+/** Shows that a section, such as an event handler, is added or removed. Its options are folded. */
 function wholeSection(path: string, section: Record<string, unknown>, isAdded: boolean): HTMLElement {
   const name = typeof section.name === 'string' && section.name !== '' ? ` (${clear(section.name)})` : '';
   const mark = isAdded ? badge(ownText('sectionAdded'), 'good') : badge(ownText('sectionRemoved'), 'bad');
@@ -129,14 +129,14 @@ function isSection(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Formats a value in one line: texts without quotes, lists with commas. */
+/** Formats a value in one line, as in a configuration file: texts have no quotes, and lists have commas. */
 function compactText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.join(', ');
   return JSON.stringify(value)?.replaceAll('":', '": ').replaceAll(',"', ', "') ?? '';
 }
 
-/** Returns the options whose path or value contains a text, with their parents. */
+/** Returns the options whose path or value contains a text, with their parents; undefined if there are none. */
 function matching(value: unknown, wanted: string, path: string): unknown {
   if (wanted === '' || path.toLowerCase().includes(wanted)) return value;
   if (value === null || typeof value !== 'object') return String(value).toLowerCase().includes(wanted) ? value : undefined;

@@ -49,7 +49,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   await Promise.all([more.load().then(offer), tell(showReplays(main, signal))]);
 }
 
-/** Returns the request for the failed events in the filter of the list. */
+/** Returns the request for the failed events that meet the filter of the list. */
 function failedRequest(query: URLSearchParams): ReplayRequest {
   const handler = query.get('handler');
   const filter = { since: query.getAll('since'), until: query.getAll('until'), id: query.getAll('event_id') };
@@ -101,7 +101,7 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
   return filterForm('deliveries', query, fields, problemOf, presets);
 }
 
-/** The replays are above the deliveries, whose list grows at its end. They are folded if all have ended. */
+/** Lists the replays above the deliveries, because the list of deliveries grows at its end. The replays are folded if all have ended. */
 async function showReplays(main: HTMLElement, signal: AbortSignal): Promise<void> {
   const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
   const missing = incompleteLine();

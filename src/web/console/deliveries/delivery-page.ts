@@ -14,7 +14,7 @@ import { datum, timeElement } from '../shown.ts';
 import { makeTable } from '../table.ts';
 import { bodySource } from '../values.ts';
 
-/** As recorded; other parts come from the current configuration. */
+/** The request as it was recorded; parts that were not recorded come from the current configuration. */
 type Sending = OpenedDelivery['request'];
 
 /** Shows a delivery with its attempts, the request and the reply. */
@@ -57,7 +57,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
   );
 }
 
-/** Lists the file and the account of the first event, unless `fileFacts` does. */
+/** Lists the file and the account of the first event. A forwarded file is already listed by `fileFacts`. */
 function eventFacts({ first_event, file }: OpenedDelivery): (readonly [string, HTMLElement | undefined])[] {
   if (!first_event) return [];
   const { path } = first_event.data;
@@ -68,7 +68,7 @@ function eventFacts({ first_event, file }: OpenedDelivery): (readonly [string, H
   ];
 }
 
-/** Lists the file that a handler of type `forward` sent. */
+/** Lists information about the file that a handler of type `forward` sent. */
 function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | undefined])[] {
   if (!file) return [];
   const { path, size, digest, after } = file;
@@ -79,7 +79,7 @@ function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | u
   ];
 }
 
-/** Secrets are masked, as on the page. */
+/** Builds a button that copies the request as a curl command. Secrets are masked, as on the page. */
 function copyAsCurl(sending: Sending): HTMLElement {
   return actionButton(handlerText('copyCurl'), 'copy', async () => {
     await navigator.clipboard.writeText(curlCommand(sending));
@@ -87,14 +87,14 @@ function copyAsCurl(sending: Sending): HTMLElement {
   });
 }
 
-/** Quotes one argument of a POSIX shell. */
+/** Quotes a text as one argument of a POSIX shell. */
 function quoted(argument: string): string {
   return `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 
 function curlCommand({ method, url, headers, body }: Sending): string {
   const lines = [`curl -X ${quoted(method)} ${quoted(url)}`];
-  // curl computes the length of the body.
+  // curl computes the length of the body itself.
   for (const [name, value] of Object.entries(headers.values))
     if (name.toLowerCase() !== 'content-length') lines.push(`-H ${quoted(`${name}: ${value}`)}`);
   if (body && body.text !== '') lines.push(`--data-raw ${quoted(body.text)}`);

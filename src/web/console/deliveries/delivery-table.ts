@@ -9,18 +9,18 @@ import { outcomeBadge } from '../section.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, type Table } from '../table.ts';
 
-/** About the first event of each delivery. */
+/** Columns about the first event of each delivery. */
 const eventColumns: Column<ListedDelivery>[] = [
   { title: text('file'), cell: fileName, className: 'second-line one-line' },
   { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line one-line event-account' },
 ];
 
-/** Builds the list of all deliveries. @param before additional first columns */
+/** Builds the list of all deliveries. @param before additional columns at the beginning */
 export function deliveryList(before: readonly Column<ListedDelivery>[]): Table<ListedDelivery> {
   return deliveryTable(text('deliveries'), before, eventColumns);
 }
 
-/** Builds a table of deliveries. @param about columns that describe the events of a delivery */
+/** Builds a table of deliveries, each with a link to its page. @param about columns that describe the events of a delivery */
 export function deliveryTable<T extends DeliveryView>(
   caption: string,
   before: readonly Column<T>[] = [],
@@ -51,7 +51,7 @@ export function deliveryTable<T extends DeliveryView>(
   return table;
 }
 
-/** The name comes before its folder, because the end of a long line is cut off. */
+/** Shows the name of the file, and then its folder, because the end of a long line is cut off. */
 function fileName({ first_event, events }: ListedDelivery): HTMLElement {
   const path = first_event?.data.path;
   if (typeof path !== 'string') return make('span.wide-only', '–');
@@ -64,7 +64,7 @@ function eventAccount(event: ListedDelivery['first_event']): HTMLElement {
   return event ? Object.assign(accountLink(event, new URLSearchParams()), { tabIndex: -1 }) : datum('');
 }
 
-/** Shows the first event, and the number of the others. The title lists all IDs. */
+/** Shows the first event, and how many further events the request contained. The title of that number lists the IDs of all events. */
 function eventIds({ events, first_event }: DeliveryView & Partial<Pick<ListedDelivery, 'first_event'>>): HTMLElement {
   const [first, ...others] = events;
   if (!first) return datum('');

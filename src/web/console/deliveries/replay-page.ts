@@ -15,10 +15,10 @@ import { bodySource, countText } from '../values.ts';
 
 const pauseMs = 700;
 
-/** The results are requested again after this many requests for the progress. */
+/** After this number of requests for the progress, the results so far are requested again. */
 const resultsEvery = 4;
 
-/** Maximum number of results on the page. The API has the others. */
+/** Maximum number of results on the page. The API's reply contains the others. */
 const maxResults = 10_000;
 
 const maxIds = 5;
@@ -69,7 +69,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   await showResults(results, `${path}/results`, replay, signal);
 }
 
-/** Returns the request for the events that still have to be sent. @param request of the replay, if this tab made it */
+/** Returns the request for those events of a replay that still have to be sent. @param request of the replay, if this tab made it */
 function onlyFailed({ filter = {}, handlers }: ReplayRequest = {}): ReplayRequest {
   const { since = [], until = [], id = [] } = filter;
   return { failed: true, filter: { since, until, id }, ...(handlers && { handlers }) };
@@ -116,7 +116,7 @@ async function showResults(place: HTMLElement, path: string, replay: ReplayView,
   ]);
 }
 
-/** Results of one kind differ only in names, IDs and times. */
+/** Returns a key for grouping results that differ only in names, IDs and times. */
 function resultKind(result: ReplayResult): string {
   if ('skipped' in result) return `skipped ${result.reason}`;
   if ('outcome' in result) return `${result.outcome} ${result.handler} ${result.status ?? ''} ${result.details ?? ''}`;
@@ -131,12 +131,12 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
   if (!first) return make('div');
   const rest = make('div');
   const more = make('details', make('summary', handlerText('moreOfKind', { count: others.length })), rest);
-  // There can be hundreds, so the elements are created when the list is opened.
+  // Create the elements only when the list is opened, because there can be hundreds.
   more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map((result) => resultItem(result))));
   return make('section.group', resultItem(first, results), others.length > 0 && more);
 }
 
-/** @param group all results that the shown one represents */
+/** Shows a result. @param group all results that the shown result represents */
 function resultItem(result: ReplayResult, group: readonly ReplayResult[] = [result]): HTMLElement {
   const count = group.length;
   const times = count > 1 ? [' ', make('b', `× ${numberText(count)}`)] : [];

@@ -12,7 +12,7 @@ import { clear, datum, messageDatum, timeElement } from '../shown.ts';
 import { bodySource, tree } from '../values.ts';
 import { accountPageLink, clientAddress, conditionLink, eventReason, eventTable, eventTime } from './event-table.ts';
 
-/** Empty, so that a click on a link searches only for its value. */
+/** The query to which a link on this page adds its value. It is empty, so that a click searches only for that value. */
 const everything = new URLSearchParams();
 
 /** Shows an event, its deliveries, and the other events of the same request. */
@@ -24,7 +24,8 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));
   ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
   const requestId = event.data.request_id;
-  // Only the event of the refusal has the reason of an inspection. For the failed upload, it comes from the other events of the request.
+  // If an inspection refused an upload, only the event of the refusal has the reason. For the event of the failed upload, the reason is
+  // taken from the other events of the same request.
   const reason = eventReason(event) || (event.data.inspection ? request_events.map(eventReason).find(Boolean) : undefined) || '';
   const kind = eventKind(event.id);
   main.append(

@@ -7,7 +7,7 @@ import { clear, datum, messageDatum, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
 import { type QueryKey, withCondition } from './query.ts';
 
-/** `place`: the journal position from which a search returns this event and older ones. */
+/** An event, and the journal position from which a search returns this event and older ones. */
 export interface ListedEvent extends EventView {
   place?: string;
 }
@@ -19,12 +19,12 @@ export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
-/** Returns the reason that an inspection gave for a refusal; empty if the message contains it. */
+/** Returns the reason that an inspection gave for a refusal; empty if there is none, or if the message of the event contains the reason. */
 export function eventReason({ data, message }: EventView): string {
   return typeof data.message === 'string' && !message.includes(data.message) ? data.message : '';
 }
 
-/** Shows a value of an event as a link that adds it to a search. */
+/** Shows a value of an event as a link that adds the value to a search. @param query the search */
 export function conditionLink(key: QueryKey, value: unknown, query: URLSearchParams, content?: HTMLElement): HTMLElement {
   if (typeof value !== 'string' || value === '') return datum('');
   const link = make('a.value', { href: hashFor('events', '', withCondition(query, key, value)) }, content ?? datum(value));
@@ -32,16 +32,16 @@ export function conditionLink(key: QueryKey, value: unknown, query: URLSearchPar
   return link;
 }
 
-/** Shows the account of an event. The system account has no link. */
+/** Shows the account of an event. The system account has no link, because no person uses it. */
 export function accountLink({ account, data }: EventView, query: URLSearchParams): HTMLElement {
-  // Administrators have no account, so their name is searched as text.
+  // Administrators have no account. The page searches for their name as text.
   if (typeof data.administrator === 'string') return conditionLink('text', data.administrator, query);
   if (account.uuid === accounts.system) return make('span.hint', text('system'));
   if (account.uuid !== accounts.nobody) return conditionLink('account', account.name, query);
   return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));
 }
 
-/** Links the account of an event to its page, otherwise to a search. */
+/** Shows the account of an event as a link to its page. Without an account, it is a link to a search. */
 export function accountPageLink(event: EventView): HTMLElement {
   const { account, data } = event;
   const isPerson = typeof data.administrator !== 'string' && account.uuid !== accounts.system && account.uuid !== accounts.nobody;
@@ -49,7 +49,7 @@ export function accountPageLink(event: EventView): HTMLElement {
   return make('a', { href: hashFor('accounts', account.name) }, datum(account.name));
 }
 
-/** Returns the client's address; empty for events without a client. */
+/** Returns the client's address; empty for events without a client, such as those of sessions that timed out. */
 export function clientAddress({ account: { peer } }: EventView): string {
   return !peer || peer.address === '0.0.0.0' ? '' : peer.address;
 }
@@ -57,9 +57,13 @@ export function clientAddress({ account: { peer } }: EventView): string {
 /** `system`: account of events without a client; `nobody`: account of clients without a login (docs/spec/events.md#special-accounts). */
 const accounts = { system: '00000000-0000-4000-8000-000000000001', nobody: '00000000-0000-4000-8000-000000000002' };
 
-/** A table of events, each with a link to its page. @param query the search to which a click on a value adds this value */
+/**
+ * A table of events, each with a link to its page.
+ *
+ * @param query the current search, to which a click on a value adds this value
+ */
 export function eventTable(caption: string, empty: string, query = new URLSearchParams()): EventTable {
-  // Tab moves from row to row. The event's page has the same links.
+  // Links to searches are not in the tab order, so that the Tab key moves from row to row. The event's page has the same links.
   const inRow = (link: HTMLElement) => Object.assign(link, { tabIndex: -1 });
   const table = makeTable<ListedEvent>(
     caption,

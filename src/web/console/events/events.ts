@@ -15,33 +15,34 @@ import { apiQuery, type QueryKey, timeProblem, withConditions } from './query.ts
 import { queryBar } from './query-bar.ts';
 
 function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLElement, signal: AbortSignal) {
-  /** undefined before the first page; null after the last one. */
+  /** Undefined before the first page; null after the last one. */
   let cursor: string | null | undefined;
   let bytes = 0;
   const search = {
-    /** The journal's end when the search began, from which live events continue. */
+    /** Position of the journal's end when the search began. Live events continue from there. */
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
-      // A page without events reached a limit of time or bytes. The next page continues the search.
+      // A page without events means that the search reached a limit of time or bytes. The next page continues the search.
       do {
         const asked = cursor;
         const wanted = new URLSearchParams(query);
         if (asked) wanted.set('cursor', asked);
         const path = withQuery('/api/events', wanted);
         const found = await ask<EventPage>('GET', path, { signal });
-        // If rows were removed from the end meanwhile, the reply does not continue the table.
+        // If rows at the end of the table were removed during the request, the reply does not continue the table.
         if (cursor !== asked) continue;
         cursor = found.next;
         search.begin ??= found.begin;
         bytes += found.searched.bytes;
         const events = found.events.filter(({ uuid }) => !table.find(uuid));
         first = table.append(events.map((event) => ({ ...event, place: found.begin })));
+        // Only a search that has found nothing yet needs a sign of life.
         status.textContent = cursor !== null && !first ? text('searched', { size: sizeText(bytes) }) : '';
       } while (cursor !== null && first === undefined);
       return { hasMore: cursor !== null, first };
     },
-    /** Makes the next page begin at the current end of the table. */
+    /** Makes the next page begin at the current end of the table. Called after rows were removed from the end. */
     goBack: () => {
       cursor = table.ends.last?.place ?? search.begin;
     },
@@ -49,7 +50,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   return search;
 }
 
-/** The search bar suggests the values of a key in the table's events. */
+/** Returns a function that finds the values of a key in the table's events. The search bar suggests these values. */
 function seenValues(table: EventTable): (key: QueryKey) => Iterable<string> {
   return (key) => {
     const values = table.items().flatMap((event) => {
@@ -81,7 +82,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     filter: Object.fromEntries(names.map((name) => [name, asked.getAll(name)])),
   }));
   let hasProblem = false;
-  // Without events, there is nothing to send again.
+  // Events can be sent again only if the search has found any.
   const checkReplay = () => replay?.toggleAttribute('disabled', hasProblem || table.size === 0);
   const bar = queryBar(
     query,
@@ -116,7 +117,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
   }
   const counted = new URLSearchParams([...asked, ...(asked.has('since') ? [] : [['whole', '1']])]);
   chart.load(counted, signal).catch((error: unknown) => {
-    // The chart is optional: the list shows the same events.
+    // The chart is optional, because the list below shows the same events.
     if (!isAbort(error)) chart.element.hidden = true;
   });
   const onRows = new MutationObserver(checkReplay);
@@ -128,7 +129,11 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
   else tail.start(found.begin);
 }
 
-/** Builds the controls for the time range and the routine events of a search. @param open opens a page with the new query */
+/**
+ * Builds the controls for the time range of a search: buttons for common ranges, two fields, and the switch for routine events.
+ *
+ * @param open opens a page with the new query
+ */
 function timeRange(query: URLSearchParams, open: (query: URLSearchParams) => void) {
   const change = (values: Record<string, string | undefined>) => changed(query, values);
   const timeInput = (name: 'since' | 'until') => {
@@ -161,9 +166,9 @@ const [width, height] = [600, 48];
 const parts = 60;
 
 /**
- * Shows the number of events over time as bars. Dragging selects a range.
+ * Shows the number of events over time as bars. The reader selects a range by dragging over them.
  *
- * @param choose called with the begin and end of the range, in ISO 8601
+ * @param choose called with the begin and end of the selected range, in ISO 8601
  */
 function histogram(choose: (since: string, until: string) => void) {
   const svg = makeSvg('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' });

@@ -7,15 +7,17 @@ import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
 import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 
-/** Live events do not make the table longer than this. */
+/** Live events make the table grow to at most this number of rows. A table that is already longer does not grow. */
 const maxLive = 500;
 
-/** A place where live events were omitted. The number is undefined if it is unknown. */
+/**
+ * A place where live events were omitted, because they came too fast or were read too slowly. Their number is undefined if it is unknown.
+ */
 interface Gap {
   skipped: number | undefined;
 }
 
-/** A gap at the top of the table, which grows until an event follows. `older`: the event below it. */
+/** A gap at the top of the table. Further gaps are added to it until an event follows. `older` is the event below the gap. */
 interface OpenGap extends Gap {
   older: ListedEvent | undefined;
   link: HTMLAnchorElement;
@@ -26,21 +28,25 @@ interface OpenGap extends Gap {
  *
  * @param query conditions of the page
  * @param asked the same conditions for the API
- * @param onCut called when rows were removed from the end of the table
+ * @param onCut called when rows at the end of the table were removed
  */
 export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: EventTable, signal: AbortSignal, onCut: () => void) {
   const state = badge('', 'calm');
   const button = makeButton('', 'pause', () => (isPaused() ? start() : stop()));
   let run: AbortController | undefined;
   let last: string | undefined;
-  /** Not shown yet, oldest first. */
+  /** Events and gaps that are not shown yet, oldest first. */
   let waiting: (ListedEvent | Gap)[] = [];
   let isWaitingCut = false;
   let frame = 0;
   let openGap: OpenGap | undefined;
   const isPaused = () => run?.signal.aborted ?? false;
 
-  /** @param after journal position from which the first start shows events; later starts continue */
+  /**
+   * Starts the stream.
+   *
+   * @param after journal position from which the first start shows events; later starts continue where the stream ended
+   */
   const start = (after?: string) => {
     run = new AbortController();
     button.disabled = false;
@@ -75,7 +81,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
   const add = (told: ListedEvent | Gap, place: string) => {
     last = place;
     waiting.push(told);
-    // A hidden page draws no frames, so its events would accumulate.
+    // A hidden page draws no frames, so its waiting events would accumulate without this limit.
     if (waiting.length > 2 * maxLive) {
       waiting.splice(0, maxLive);
       isWaitingCut = true;
@@ -110,7 +116,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
     if (isCut) onCut();
   };
 
-  // An event during the search is perhaps in the table already. Then only its position is added.
+  // An event that happened during the search is perhaps in the table already. In this case, only its position is added to its row.
   const isShown = ({ uuid, place }: ListedEvent) => {
     const shown = table.find(uuid);
     if (shown && place) shown.place = place;

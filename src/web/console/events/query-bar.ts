@@ -16,21 +16,22 @@ import {
 } from './query.ts';
 
 interface Offer {
-  /** Replaces the last word. After a final `:`, the user continues with the value. */
+  /** Text that replaces the last word. If the text ends in `:`, the user continues with the value. */
   inserted: string;
   hint: string;
 }
 
 const maxOffers = 10;
 
-/** Returns the values of a key that the page shows, as suggestions. */
+/** Returns the values of a key, for example all accounts, that the page shows. The bar suggests them. */
 export type SeenValues = (key: QueryKey) => Iterable<string>;
 
 /**
- * Builds one input line for all conditions of a search. Each current condition is a chip with a button that removes it.
+ * Builds one input line for all conditions of a search. Each current condition is a chip with a button that removes it. Typed conditions
+ * become chips when the search starts.
  *
  * @param search called with the new conditions
- * @param onProblem called after each check of the content. `isBad`: a condition is not valid
+ * @param onProblem called after each check of the content. `isBad` is true if a condition is not valid, so that no search is possible
  */
 export function queryBar(
   query: URLSearchParams,
@@ -67,11 +68,11 @@ export function queryBar(
     search(conditions);
   };
 
-  /** @param written typed conditions @returns whether they and the chips are valid */
+  /** Checks the chips and the given typed conditions. @returns whether all of them are valid */
   const check = (written: readonly Condition[] = []): boolean => {
     const typed = written.map(conditionProblem).find((found) => found !== undefined);
     const reason = typed ?? chips.map(conditionProblem).find((found) => found !== undefined);
-    // A wrong chip shows its own reason.
+    // A wrong chip shows its own reason, so this line shows only the reason why typed text is wrong.
     problem.textContent = typed ?? '';
     problem.hidden = typed === undefined;
     input.ariaInvalid = String(reason !== undefined);
@@ -160,7 +161,7 @@ export function queryBar(
   };
 
   input.addEventListener('input', () => {
-    // A wrong value is reported only when the search starts, because the word is incomplete.
+    // A wrong value is reported only when the search starts, because a word is incomplete while it is being typed.
     check();
     showOffers();
   });
@@ -177,7 +178,7 @@ export function queryBar(
       event.preventDefault();
       take(active);
     } else if (event.key === 'Backspace' && input.value === '' && chips.length > 0) {
-      // Turn the last chip back into text.
+      // Turn the last chip back into text, so that the user can edit it.
       event.preventDefault();
       input.value = conditionText(chips.at(-1) as Condition);
       chips = chips.slice(0, -1);
@@ -193,7 +194,7 @@ export function queryBar(
   return { element: form, isGood: check };
 }
 
-/** Returns the word that is being typed, with its key and an open quote. */
+/** Returns the word that is being typed, including its key and an open quote. */
 function lastWord(value: string): string {
   return /(?:-?[a-z]+:)?(?:"(?:[^"\\]|\\.)*"?|\S*)$/.exec(value)?.[0] ?? '';
 }
@@ -220,7 +221,7 @@ function valueOffers(key: QueryKey, wanted: string, values: Iterable<string>): O
     .map((one) => ({ inserted: conditionText({ key, value: one }), hint: '' }));
 }
 
-/** Beginnings of words that people type, and parts of names of events. */
+/** Beginnings of words that people type, and parts of the names of the events that they look for. */
 const synonyms: Readonly<Record<string, readonly string[]>> = {
   delet: ['remov', 'trash ended'],
   eras: ['remov'],

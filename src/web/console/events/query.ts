@@ -1,7 +1,7 @@
 import { eventKind, eventKinds } from '../event-kinds.ts';
 import { text } from '../language.ts';
 
-/** Keys in the search bar, and their names in the API. */
+/** The keys of conditions in the search bar, and their names in the API. */
 const keys = {
   event: 'id',
   '-event': 'not_id',
@@ -17,17 +17,17 @@ export type QueryKey = keyof typeof keys;
 
 export const offeredKeys = ['event', 'account', 'path', 'status', 'address', 'group', 'request', '-event'] as const satisfies QueryKey[];
 
-/** Outcomes in the search bar, and their names in the API. */
+/** The outcomes of events in the search bar, and their names in the API. */
 const statuses = { failed: 'failure', succeeded: 'success', informational: 'informational' } as const;
 export const statusNames = Object.keys(statuses);
 
 export interface Condition {
   key: QueryKey;
-  /** As in the search bar. */
+  /** The value as it is written in the search bar. */
   value: string;
 }
 
-/** Time ranges that end now, in milliseconds. */
+/** Lengths of the time ranges that end now, in milliseconds. */
 export const spans = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 } as const;
 
 /** Returns the conditions in the query of a URL, in their order. */
@@ -46,7 +46,7 @@ function shownValue(key: QueryKey, value: string): string {
   return value;
 }
 
-/** Returns a copy of a query with other conditions. Other parameters, such as times, are kept. */
+/** Returns a copy of a query in which the given conditions replace the old ones. Other parameters, such as times, are copied. */
 export function withConditions(query: URLSearchParams, conditions: readonly Condition[]): URLSearchParams {
   const next = new URLSearchParams();
   const names = new Set<string>(Object.values(keys));
@@ -71,7 +71,7 @@ export function withCondition(query: URLSearchParams, key: QueryKey, value: stri
   return withConditions(query, [...readConditions(query), { key, value }]);
 }
 
-/** Returns why a condition can never match; undefined for a valid condition. */
+/** Returns the reason why a condition can never match; undefined for a valid condition. */
 export function conditionProblem({ key, value }: Condition): string | undefined {
   if (value === '') return text('conditionEmpty', { key });
   if (key === 'event' || key === '-event') {
@@ -83,7 +83,7 @@ export function conditionProblem({ key, value }: Condition): string | undefined 
   return undefined;
 }
 
-/** Returns why a time range cannot be searched; undefined for a valid range. */
+/** Returns the reason why a time range cannot be searched; undefined for a valid range. */
 export function timeProblem(query: URLSearchParams): string | undefined {
   const [since, until] = ['since', 'until'].map((name) => query.get(name));
   for (const time of [since, until]) if (time && Number.isNaN(Date.parse(time))) return text('noSuchTime', { value: time });
@@ -110,14 +110,14 @@ export function parseConditions(input: string): Condition[] {
     if (key === undefined) words.push(value);
     else if (Object.hasOwn(keys, key))
       conditions.push({ key: key as QueryKey, value: key === 'event' || key === '-event' ? findEventId(value) : value });
-    // A word such as a URL has `:` but no known key, so it is text.
+    // A word such as a URL has `:` after letters that are not a known key, so it is text.
     else words.push(whole);
   }
   if (words.length > 0) conditions.push({ key: 'text', value: words.join(' ') });
   return conditions;
 }
 
-/** Returns a name for comparison: without case, accents, hyphens and curved apostrophes. */
+/** Returns a name in the form in which names are compared: without case, accents, hyphens and curved apostrophes. */
 export function foldedWords(name: string): string {
   return name
     .normalize('NFD')
@@ -127,13 +127,13 @@ export function foldedWords(name: string): string {
     .toLowerCase();
 }
 
-/** Returns the number of the event kind with this name, and any other value unchanged. */
+/** Returns the number of the event kind with this name. Any other value, such as a number, is returned unchanged. */
 function findEventId(value: string): string {
   const wanted = foldedWords(value);
   return eventKinds().find(({ name, english }) => foldedWords(name) === wanted || foldedWords(english) === wanted)?.id ?? value;
 }
 
-/** Returns a copy of a query with `since` instead of `last`. */
+/** Returns a copy of a query in which the time `since` replaces the time range `last`, which ends now. */
 export function withoutSpan(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
   const asked = new URLSearchParams(query);
   asked.delete('last');
@@ -142,7 +142,10 @@ export function withoutSpan(query: URLSearchParams, nowMs = Date.now()): URLSear
   return asked;
 }
 
-/** Converts the page's query to that of the API. Routine events are excluded unless the query asks for them. */
+/**
+ * Converts the page's query to that of the API. The time range `last` becomes a time `since`. Routine events are excluded, unless the query
+ * asks for them or for certain kinds of events.
+ */
 export function apiQuery(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
   const asked = withoutSpan(query, nowMs);
   asked.delete('routine');

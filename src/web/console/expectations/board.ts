@@ -12,13 +12,13 @@ import { describeSender, dueText, isMiss } from './occurrences.ts';
 
 const dayMs = 86_400_000;
 
-/** Days before today of which missing files are shown. */
+/** Missing files of this many days before today are shown, too. */
 const openDays = 7;
 
-/** Pause before the new state is requested. Many excuses at once cause many events. */
+/** Pause between an event and the request for the new state. Many excuses at once cause many events. */
 const pauseMs = 500;
 
-/** Shows what is due today, what is missing from previous days, and the expectations without a missing file. */
+/** Shows the files that are due today, then what is missing from previous days, then the expectations without a missing file. */
 export async function showBoard({ main, signal }: Stage): Promise<void> {
   const senders = new Map<string, string>();
   const reload = () => load();

@@ -20,18 +20,19 @@ import {
   worstFirst,
 } from './occurrences.ts';
 
-/** A row: one due time, or all of a group. */
+/** A row: one due time, or all due times of a group. */
 interface Row {
   all: readonly [ToldOccurrence, ...ToldOccurrence[]];
-  /** Whether the row is for one of several due times, below the row of their group. */
+  /** Whether the row is for one of several due times. Such rows appear below the row of their group when that row is opened. */
   isInner: boolean;
 }
 
 /**
- * Builds a table with a row for each group of due times. A button in the row shows each due time in its own row.
+ * Builds a table with a row for each group of due times. If a group has several due times, a button in its row shows each of them in its own
+ * row.
  *
- * @param groupOf returns the key of a due time's group, which belongs to one expectation
- * @param nameOf shows the name of a group; without it, the due times name the group
+ * @param groupOf returns the key of the group of a due time; a group has due times of one expectation only
+ * @param nameOf shows the name of a group, in a column of its own; without it, the due times name the group
  * @param reload called after an action
  */
 export function dueTable(
@@ -81,7 +82,7 @@ export function dueTable(
       const [one, ...others] = all;
       if (others.length === 0) return single.cell(one);
       if (!all.some(isMiss)) return undefined;
-      // The button is kept when the table shows new data, so the missing files are determined later.
+      // This button is kept when the table shows new data. So the missing files are determined only when the button is pressed.
       const misses = () => occurrences.filter((each) => groupOf(each) === groupOf(one) && isMiss(each));
       const ask = act(() => excuseAll(misses()), reload);
       return make('div.row', makeButton(dueText('excuseAll'), undefined, ask, 'small'));

@@ -12,7 +12,7 @@ import { act, describeSender, dueDay, dueText, excuseAll, grouped, isMiss, state
 
 const days = 90;
 
-/** Shows one expectation, its calendar, the usual arrival of its files, and its history. */
+/** Shows one expectation: what is due and when, its calendar, the usual arrival of its files, and its history. */
 export async function showExpectation({ main, route, signal }: Stage): Promise<void> {
   const table = dueTable(dueText('dueHistory'), dueDay, () => load());
   const title = make('span', datum(route.id));
@@ -46,7 +46,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     summary.replaceChildren(...expected(options, own, occurrences));
     months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', dueText('dueNothing')));
     figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', dueText('dueNeverCame')));
-    // Only the calendar shows the days before the expectation was active. They would fill the table of a new expectation.
+    // Only the calendar shows the days before the expectation was active. In the table, these days would be most rows of a new expectation.
     table.show(occurrences.filter((one) => one.watched !== false));
     misses = occurrences.filter(isMiss);
     excuse.hidden = misses.length < 2 || !mayChange();
@@ -59,7 +59,10 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   await load();
 }
 
-/** The schedule names its time zone; other times are in the reader's. A note says if they differ. */
+/**
+ * Shows which file is due, from whom and when. The schedule names its time zone. All other times are in the time zone of the reader. If the
+ * two time zones differ, a note says so.
+ */
 function expected(
   { path, schedule, every, from, time_zone, grace }: OccurrenceHistory['options'],
   own: ToldExpectation | undefined,
@@ -83,7 +86,7 @@ function expected(
   ];
 }
 
-/** Describes a simple schedule. @returns undefined for other schedules */
+/** Describes a simple schedule, by the clock of its time zone. @returns undefined for other schedules */
 function scheduleWords(cron: string | null, every: number | null, from: string | null): string | undefined {
   const [hours = '0', minutes = '0'] = (from ?? '').split(':').filter(Boolean);
   if (every === 86_400) return dueText('dueDaily', { time: clockTime(hours, minutes) });
@@ -103,7 +106,7 @@ function scheduleWords(cron: string | null, every: number | null, from: string |
   return dueText('dueWeekly', { days, time });
 }
 
-/** Returns the seconds between due times if a cron expression repeats after some minutes or hours. */
+/** Returns the seconds between due times if a cron expression repeats after some minutes or hours; undefined for any other expression. */
 function cronPeriod(minute: string, hour: string): number | undefined {
   const [minutes, hours] = [minute, hour].map((each) => Number(/^\*\/(\d+)$/.exec(each)?.[1]));
   if (hour === '*' && minute === '0') return 3600;
@@ -117,7 +120,7 @@ function clockTime(hours: string, minutes: string): string {
   );
 }
 
-/** @param day as in cron: 0 and 7 are Sunday */
+/** Returns the name of a day of the week. @param day as in cron: 0 and 7 are Sunday */
 function weekdayName(day: string): string {
   return new Intl.DateTimeFormat(formatTag, { weekday: 'long', timeZone: 'UTC' }).format(Date.UTC(2024, 0, 7 + Number(day)));
 }
@@ -129,19 +132,19 @@ const units = [
   [1, 'second'],
 ] as const;
 
-/** Uses the longest unit that gives a whole number. */
+/** Returns a period as a whole number of the longest possible unit. */
 function inUnit(seconds: number) {
   const [length, unit] = units.find(([each]) => seconds % each === 0) ?? [1, 'second'];
   return { value: seconds / length, unit };
 }
 
-/** Formats a period as in the configuration: `1d`, `90m`. */
+/** Formats a period as in the configuration, such as `1d` or `90m`. */
 function optionPeriod(seconds: number): string {
   const { value, unit } = inUnit(seconds);
   return `${value}${unit.charAt(0)}`;
 }
 
-/** Formats a period in words: `90 minutes`. */
+/** Formats a period in words, such as `90 minutes`. */
 function wholePeriod(seconds: number): string {
   const { value, unit } = inUnit(seconds);
   return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay: 'long' }).format(value);
@@ -151,7 +154,7 @@ function periodText(seconds: number): string {
   return seconds % 86_400 === 0 ? wholePeriod(seconds) : durationText(seconds);
 }
 
-/** Shows how early or late files arrived. The time of day is added if the due time is always the same. */
+/** Shows how early or late files arrived. If the due time is the same every day, the time of day is shown, too. */
 function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
   const clocks = new Set(occurrences.map(({ due }) => localTime(due).slice(11, 16)));
   const [clock = ''] = clocks;
@@ -174,14 +177,14 @@ function hours(seconds: number): string {
   return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}`;
 }
 
-/** @param clock `HH:MM` */
+/** Returns the time of day this many seconds after `clock`, which is `HH:MM`. */
 function clockAfter(clock: string, seconds: number): string {
   const [hour = 0, minute = 0] = clock.split(':').map(Number);
   const minutes = Math.floor((((hour * 60 + minute) * 60 + seconds) / 60) % 1440);
   return hours(((minutes + 1440) % 1440) * 60).padStart(5, '0');
 }
 
-/** So that the calendar can be read without colours. */
+/** Signs for the states, so that the calendar can be read without colours. */
 const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   met: '✓',
   late: '▲',
@@ -191,7 +194,7 @@ const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   waiting: '…',
 };
 
-// A day is represented by its midnight in UTC.
+// A day of the reader's time zone is represented by its midnight in UTC, so it is formatted in UTC.
 const monthFormat = new Intl.DateTimeFormat(formatTag, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZone: 'UTC' });
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });

@@ -30,10 +30,10 @@ export const stateKinds: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'
   waiting: 'calm',
 };
 
-/** The state of a day is the worst state of its occurrences. */
+/** States from worst to best. The state of a day is the worst state of its occurrences. */
 export const worstFirst: readonly State[] = ['missing', 'malformed', 'late', 'waiting', 'excused', 'met'];
 
-/** Whether the files did not come as expected, although the expectation was active when they were due. */
+/** Whether the files of an occurrence did not come as expected, and the expectation was already active when they were due. */
 export function isMiss({ state, watched }: ToldOccurrence): boolean {
   return stateKinds[state] === 'bad' && watched !== false;
 }
@@ -51,10 +51,10 @@ export function describeSender({ account, group }: ToldExpectation): string {
 
 export const occurrenceKey = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
 
-/** Returns the due day in the reader's time zone: `2026-03-29`. */
+/** Returns the day of a due time in the reader's time zone, such as `2026-03-29`. */
 export const dueDay = ({ due }: ToldOccurrence): string => localTime(due).slice(0, 10);
 
-/** Groups items by a key, in the order of the list. */
+/** Groups items by a key. The items of a group, and the groups, stay in the order of the list. */
 export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
@@ -83,7 +83,7 @@ export function actionsColumn(reload: () => Promise<void>): Column<ToldOccurrenc
   return { title: text('action'), cell: (one) => actions(one, reload), className: 'actions' };
 }
 
-/** Returns an action that asks a question, and reloads the page after a change. */
+/** Returns an action that asks a question, and reloads the page if the answer changed something. */
 export function act(question: () => Promise<boolean>, reload: () => Promise<void>): () => void {
   return () => void tell(question().then((isDone) => (isDone ? reload() : undefined)));
 }
@@ -166,7 +166,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
   return count > 0;
 }
 
-/** 409: the files have arrived meanwhile, so nothing was excused. @throws every other error */
+/** Returns false, because nothing was excused, if the error means that the files have arrived meanwhile (409). @throws every other error */
 function isNoLongerMissing(error: unknown): false {
   if (error instanceof Refused && error.status === 409) return false;
   throw error;

@@ -62,7 +62,7 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   );
 }
 
-/** Returns why a handler does not run, translated if the reason has a code. */
+/** Returns the reason why a handler does not run, in the language of the page if it has a code. */
 function reasonText({ reason, reason_code, reason_value }: HandlerView): string {
   if (reason_code === '') return reason;
   return handlerText(`reason_${reason_code === 'no-node' ? 'no_node' : reason_code}`, { name: reason_value, count: Number(reason_value) });
@@ -106,17 +106,24 @@ async function act(
   await refresh();
 }
 
-/** Checks after a handler was started, so that one message reports the start and a failure. */
+/**
+ * Interval, in milliseconds, and maximum number of checks after a handler was started. The page waits for these checks, so that it can
+ * report the start and a failure in one message.
+ */
 const lookEveryMs = 250;
 const maxLooks = 12;
 
-/** @returns the reason if a started handler stopped again within three seconds */
+/**
+ * Waits up to three seconds until a started handler has delivered all waiting events.
+ *
+ * @returns the reason if the handler stopped again; otherwise undefined
+ */
 async function stoppedAgain(uuid: string): Promise<string | undefined> {
   let hasStarted = false;
   for (let look = 1; look <= maxLooks; look++) {
     const handler = (await findHandlers()).handlers.find((candidate) => candidate.uuid === uuid);
     if (!handler) return undefined;
-    // Nodes report every two seconds, so the report can be older than the start.
+    // Nodes report every two seconds, so at first the report can be older than the start.
     if (handler.state !== 'stopped') hasStarted = true;
     else if (hasStarted || look === maxLooks) return handler.last_error || reasonText(handler);
     if (hasStarted && handler.waiting_events === 0) return undefined;

@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { badge, stateBadge } from '../section.ts';
 import { numberText } from '../shown.ts';
 
-/** Each bar stands for five minutes. */
+/** Sizes in the drawing. Each bar stands for five minutes. */
 const [barWidth, gap, height] = [7, 2, 22];
 
 function countHour({ last_hour }: HandlerView): { delivered: number; failed: number } {
@@ -12,20 +12,20 @@ function countHour({ last_hour }: HandlerView): { delivered: number; failed: num
   return { delivered: sum('delivered'), failed: sum('failed') };
 }
 
-/** Sorts handlers, those that need attention first. */
+/** Sorts handlers. Those that need the attention of an administrator come first. */
 export function byUrgency(handlers: readonly HandlerView[]): HandlerView[] {
   const rank = ({ state, is_failing }: HandlerView) => (state === 'stopped' ? 0 : is_failing ? 1 : 2);
   return handlers.toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** Shows the state of a handler, or the number of failures of its deliveries. */
+/** Shows the state of a handler. If a handler runs but its deliveries fail, the number of failures is shown instead. */
 export function handlerBadge(handler: HandlerView): HTMLElement {
   if (handler.state !== 'running' || !handler.is_failing) return stateBadge(handler.state);
   const { delivered, failed } = countHour(handler);
   return badge(text('handlerFails', { failed: numberText(failed), total: numberText(delivered + failed) }), 'bad');
 }
 
-/** Draws the deliveries of the last hour as bars, with failed ones at the top. */
+/** Draws the deliveries of the last hour as bars, with failed ones at the top; undefined if there are none. */
 export function hourBars(handler: HandlerView): SVGSVGElement | undefined {
   const { last_hour } = handler;
   const { delivered, failed } = countHour(handler);
@@ -39,7 +39,7 @@ export function hourBars(handler: HandlerView): SVGSVGElement | undefined {
   svg.append(title);
   for (const [index, part] of last_hour.entries()) {
     const x = index * (barWidth + gap);
-    // A single failure must be visible among thousands of deliveries.
+    // A single failure must be visible even among thousands of deliveries.
     const scaled = (count: number) => (count === 0 ? 0 : Math.max((count / highest) * height, 1.5));
     const [bad, good] = [scaled(part.failed), Math.min(scaled(part.delivered), height - scaled(part.failed))];
     const bar = (kind: string, y: number, tall: number) =>

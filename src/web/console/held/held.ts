@@ -17,13 +17,13 @@ import { type Column, makeTable, selection } from '../table.ts';
 
 const heldText = partTexts<keyof typeof en>({ en, de, es, fr });
 
-/** Returns the name itself if it has no translation. */
+/** Translates a name from the API; returns the name itself if it has no translation. */
 function translated(prefix: 'held' | 'verdict', name: string): string {
   const key = `${prefix}_${name}`;
   return Object.hasOwn(en, key) ? heldText(key as keyof typeof en) : name;
 }
 
-/** @param count undefined for the button of a single upload */
+/** Returns the label of a button. @param count number of uploads; undefined for the button of a single upload */
 function labelOf(action: Action, count?: number): string {
   return count === undefined ? heldText(names[action]) : heldText(`${names[action]}_count`, { count });
 }
@@ -40,7 +40,7 @@ interface Held {
   verdicts: { inspection: string; name: string; verdict: string; message: string }[];
 }
 
-/** With the prefixes of their texts. */
+/** The actions of the API, with the prefixes of their texts. */
 const names = { release: 'held_release', discard: 'held_discard', 'inspect-again': 'held_inspect_again' } as const;
 type Action = keyof typeof names;
 
@@ -82,7 +82,7 @@ const columns: readonly Column<Held>[] = [
   },
 ];
 
-/** Shows the uploads that inspections hold, with buttons for decisions. */
+/** Shows the uploads that inspections hold. Reviewers and operators can decide about them, one by one or several at once. */
 export async function showHeld({ main, signal }: Stage): Promise<void> {
   const act = async (action: Action, items: readonly Held[], reason = '') => {
     const body = { ids: items.map(({ id }) => id), ...(reason !== '' && { reason }) };
@@ -143,7 +143,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   const bulk = mayReview() && make('div.heading.bulk', element, ofChosen);
   const load = async () => {
     const { items, total } = await ask<{ items: Held[]; total: number }>('GET', '/api/held', { signal });
-    // The longest waiting comes first.
+    // The upload that has waited longest comes first.
     items.sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
     keep(items);
     table.show(items);

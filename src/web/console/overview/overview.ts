@@ -158,7 +158,7 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
   );
 }
 
-// Only failures are listed here, so a login was refused.
+// Only failures are listed here. So if a login of an administrator is listed, it was refused.
 const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('time'), cell: errorTimes, className: 'narrow' },
   { title: text('event'), cell: ({ id }) => namedEvent(id, { outcome: 'refused' }), className: 'kind' },
@@ -202,12 +202,12 @@ function problemLinks({ handlers, methods, inspections, nodes, held_uploads, mis
     problemMissing: [missing_files, hashFor('expectations')],
   } as const;
   return Object.entries(counts).flatMap(([name, [count, href]]) =>
-    // An operator intended the pause.
+    // An operator intended the pause, so it is shown as a warning, not as an error.
     count > 0 ? [make('a', { href, className: name === 'problemPaused' ? 'warn' : '' }, text(name as keyof typeof counts, { count }))] : [],
   );
 }
 
-/** Builds a strip that lists current problems, or says that all is well. */
+/** Builds a strip that lists current problems. If there are none, `show` hides the strip and says that all is well. */
 function problemStrip() {
   const list = make('ul');
   const strip = make('section.problems', { hidden: true }, make('h2', text('problems')), list);
@@ -217,7 +217,7 @@ function problemStrip() {
     fine.hidden = links.length > 0 || overview.incomplete !== '';
     strip.hidden = links.length === 0;
     const told = links.map((link) => `${link.textContent} ${link.getAttribute('href')}`).join();
-    // Screen readers announce each change.
+    // Write only changed text, because screen readers announce each change.
     if (list.dataset.told === told) return;
     list.dataset.told = told;
     list.replaceChildren(...links.map((link) => make('li', link)));
@@ -299,7 +299,7 @@ function makeChart({ title, series, format }: ChartModel) {
   return { element, show };
 }
 
-/** One hour of samples, the width of a chart. */
+/** Number of samples in an hour, which is the width of a chart. */
 const maxSamples = 360;
 
 function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
@@ -310,7 +310,7 @@ function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   };
   show();
   const add = (sample: Sample) => {
-    // The first request has perhaps returned this sample. Times are compared only for equality, because clocks can be set back.
+    // The first request has perhaps returned this sample already. Times are compared only for equality, because clocks can be set back.
     if (samples.some(({ time }) => time === sample.time)) return;
     samples = [...samples, sample].slice(-maxSamples);
     show();
@@ -331,7 +331,7 @@ function models(intervalSeconds: number): ChartModel[] {
       format: per('perSecond'),
       series: [
         { title: text('answered'), value: rate('requests'), kind: 'first' },
-        // Not only requests cause these events.
+        // Not only requests cause events of failures, so there can be more of these events than requests.
         { title: text('failureEvents'), value: rate('failures'), kind: 'bad' },
       ],
     },

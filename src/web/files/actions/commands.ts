@@ -17,10 +17,10 @@ export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string; arr
 /** How a moved or copied item arrives: under another name, over an existing file, or not at all because the user skips it. */
 export type Arrival = { newName: string } | 'overwrite' | 'skip';
 
-/** Characters that a shortened name keeps before and after its gap. */
+/** Numbers of characters that a shortened name keeps before and after its gap. Messages shorten names only on narrow screens. */
 const [keptBefore, keptAfter] = [13, 12];
 
-/** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name. */
+/** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name, so that the message stays short. */
 export function messageName(name: string): string {
   const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
   const isLong = letters.length > keptBefore + keptAfter + 1 && matchMedia('(max-width: 30rem)').matches;
@@ -41,7 +41,7 @@ export interface Outcome<T extends Placed = Placed> {
   members: readonly T[];
   done: T[];
   problems: string[];
-  /** Whether the connection was lost, so that the result for the rest is unknown. */
+  /** Whether the connection was lost, so that the result for the remaining members is unknown. */
   isLost: boolean;
   isStopped: boolean;
 }
@@ -50,13 +50,16 @@ export interface Outcome<T extends Placed = Placed> {
 type Part = { done: number; total: number };
 
 interface Course {
-  /** Called with the number of processed members, including failed ones, and the progress of the folder that is being copied. */
+  /**
+   * Called with the number of processed members, including failed ones, and with the progress of the current member if it is a copied
+   * folder.
+   */
   onProgress: (count: number, part?: Part) => void;
-  /** Aborted to stop the command, also in the service. */
+  /** Aborted to stop the command. The service then stops its work, too. */
   signal: AbortSignal;
 }
 
-/** A folder command without its targets, which are members of one folder. */
+/** A folder command without its targets. Such a command is a POST to a folder. Its targets are members of that folder. */
 type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
 
 /** A command and its targets, which can be in several folders. */
@@ -67,7 +70,10 @@ interface Work<T extends Placed> {
 
 export type TransferKind = 'move' | 'copy';
 
-/** Limits of one request, which match those of the service (docs/spec/http.md#bad-input). */
+/**
+ * Maximum number of targets in one request, and of characters in their names. They match the limits of the service
+ * (docs/spec/http.md#bad-input).
+ */
 const maxTargets = 10_000;
 const maxCharacters = 250_000;
 
@@ -91,7 +97,10 @@ export function byFolder<T extends Placed>(members: readonly T[]): Map<string, T
   return groups;
 }
 
-/** Leaves out members that are inside other given members. A command for a folder also covers its content. */
+/**
+ * Leaves out members that are inside other given members. Search results can contain a folder and its content, and a command for the folder
+ * also covers the content.
+ */
 export function outermost(members: readonly Member[]): Member[] {
   const folders = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
   const isInside = ([folder]: [string, Member[]]) => folders.some((other) => folder.startsWith(other));
@@ -181,8 +190,7 @@ function commandsFor(command: Command, members: readonly Placed[]): object[] {
 }
 
 /**
- * Asks in a dialog, then runs a folder command. The dialog shows the progress and can stop the command.
- *
+ * Asks in a dialog, then runs a folder command. The dialog shows the progress of the command and can stop it.
  * @param makeWork called when the user confirms. If it returns nothing, the dialog stays open
  * @returns undefined if the user cancelled
  */
@@ -217,10 +225,13 @@ export async function askAndRun<T extends Placed>(
   return outcome;
 }
 
-/** Delay in milliseconds before a running command shows its dialog. */
+/** Delay in milliseconds before a running command shows its dialog, so that the dialog does not flash for short work. */
 const shownAfterMs = 500;
 
-/** Runs folder commands without asking. If they take long, a dialog shows their progress and can stop them. Never rejects. */
+/**
+ * Runs folder commands without asking. If they take long, a dialog shows their progress and can stop them. Never rejects.
+ * @param title title of the dialog
+ */
 export async function runAtOnce<T extends Placed>(title: string, works: readonly Work<T>[]): Promise<Outcome<T>> {
   const progress = progressBar(
     title,
@@ -256,7 +267,7 @@ export async function showOutcome(
   const { members, problems, isLost, isStopped } = outcome;
   // Deselect only these members. Rows that the user selected meanwhile stay selected.
   deselect(members);
-  // The reply to a stopped command does not name the last members, so the page checks which are gone.
+  // The reply to a stopped command does not say what happened to the last members, so the page checks which members are gone.
   if (isStopped && doneText !== 'copied') outcome.done = await membersGoneAtEnd(members);
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
@@ -270,8 +281,8 @@ export async function showOutcome(
 const lookAgainMs = 300;
 
 /**
- * Returns the members that are gone when a stopped command has ended. The service notices the stop late, so this function repeats the check
- * until two results agree.
+ * Returns the members that are gone when a stopped command has ended. The service processes members until it notices that the client has
+ * disconnected. So this function repeats the check until two results agree.
  */
 async function membersGoneAtEnd<T extends Placed>(members: readonly T[]): Promise<T[]> {
   let gone = await membersGone(members);

@@ -5,7 +5,7 @@ import en from '../../texts/share/en.json' with { type: 'json' };
 import es from '../../texts/share/es.json' with { type: 'json' };
 import fr from '../../texts/share/fr.json' with { type: 'json' };
 
-/** Returns a text about links and secrets. */
+/** Returns a text of the dialogs and pages that create links or show secrets to copy. */
 export const shareText = partTexts({ en, de, es, fr });
 
 /** Builds a button that copies the text of a field, and a line that says whether it was copied. */
@@ -20,7 +20,7 @@ export function copyButton(field: HTMLInputElement): { button: HTMLButtonElement
         await navigator.clipboard.writeText(field.value);
         said.textContent = shareText('copied');
       } catch {
-        // Without https, scripts cannot use the clipboard.
+        // Browsers do not let scripts use the clipboard without https.
         said.textContent = shareText('copyFailed');
       }
     },
@@ -29,7 +29,7 @@ export function copyButton(field: HTMLInputElement): { button: HTMLButtonElement
   return { button, said };
 }
 
-/** Adds a copy button to a secret that is shown only once. */
+/** Adds a copy button to the secret that a page shows only once. */
 export function offerCopy(field: HTMLInputElement): void {
   const { button, said } = copyButton(field);
   field.addEventListener('focus', () => field.select());

@@ -15,8 +15,8 @@ import type { Undoable } from './undo.ts';
 const maxUnasked = 100;
 
 /**
- * Deletes the files and folders of rows. A dialog asks first if there is no trash or there are many items; otherwise the message offers to
- * undo the deletion.
+ * Deletes the files and folders of rows. Items that go to the trash are deleted without a question, because the message about the deletion
+ * has a button that undoes the deletion. If there is no trash, or if there are many items, a dialog asks first.
  *
  * @returns whether at least one item was deleted
  */
@@ -29,13 +29,13 @@ export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   const outcome = toTrash && members.length <= maxUnasked ? await runAtOnce(text('delete'), works) : await askToDelete(members);
   const tell = (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] });
   if (outcome) await (toTrash ? showOutcome(outcome, 'trashed', tell) : showOutcome(outcome, 'deleted'));
-  // As in file managers, the focus goes to the next row.
+  // The focus goes to the next row, as in file managers, unless the user has moved the focus meanwhile.
   const row = document.activeElement === byId('members') && shownRows().find((candidate) => rowKey(candidate) === next);
   if (row) focusRow(row);
   return (outcome?.done.length ?? 0) > 0;
 }
 
-/** Returns the key of the row after the given rows, otherwise of the row before them. */
+/** Returns the key of the row that follows the given rows. If no row follows, returns the key of the row before them. */
 function keyAfter(rows: readonly Row[]): string | undefined {
   const shown = shownRows();
   const given = new Set(rows);
@@ -49,7 +49,7 @@ function keyAfter(rows: readonly Row[]): string | undefined {
 function askToDelete(members: readonly Member[]): Promise<Outcome | undefined> {
   const count = members.length;
   const [first] = members;
-  // The plural covers the members of a folder.
+  // The warning about a folder is in the plural, because all its members are deleted, too.
   const warned = { count: count === 1 && !first?.isFolder ? 1 : 2 };
   const warning = make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned));
   const content = [count > 1 && nameList(members.map(({ name }) => name)), warning];
@@ -58,7 +58,7 @@ function askToDelete(members: readonly Member[]): Promise<Outcome | undefined> {
   return askAndRun(question, content, button, members, () => ({ command: { command: 'delete' }, members }));
 }
 
-/** Returns why a name cannot be used, as a message. For example, a browser would resolve `..` to another URL. */
+/** Returns a message that says why a name cannot be used. For example, a browser would resolve the name `..` to another URL. */
 export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
@@ -66,7 +66,7 @@ export function nameProblem(name: string): string | undefined {
 /**
  * Asks for a name in a dialog.
  *
- * @param check uses the name, and returns the problem as a message
+ * @param check uses the name; if that fails, it returns the problem as a message
  * @returns the name if it was accepted
  */
 export async function askName(
@@ -104,7 +104,7 @@ export async function shareMember(member: Member): Promise<void> {
   if (member.isFolder) void markShared(true);
 }
 
-/** Downloads a file. The session is checked first, because the browser's own request would not let the user sign in. */
+/** Downloads a file as it is. The session is checked first, because the browser's own request would not let the user sign in. */
 export async function downloadFile({ name, folder }: Member): Promise<void> {
   const href = memberUrl(name, false, folder);
   const problem = await obstacle(href);
@@ -112,7 +112,10 @@ export async function downloadFile({ name, folder }: Member): Promise<void> {
   else make('a', { href, download: '' }).click();
 }
 
-/** Checks the session before an archive is downloaded or a trigger is run. Otherwise a redirect to the login would lose the selection. */
+/**
+ * Checks the session before an archive is downloaded or a trigger (an action from the configuration) is run. Without this check, a redirect
+ * to the login would lose the selection.
+ */
 export function startMemberForm(): void {
   const form = byId('members') as HTMLFormElement;
   let isChecked = false;
@@ -122,7 +125,7 @@ export function startMemberForm(): void {
     const { submitter } = event as SubmitEvent;
     const file = onlyFile(selectedRows());
     if (file && submitter?.getAttribute('value') === 'download-members') return downloadFile(file);
-    // Search results can be in another folder, so the form has its own URL.
+    // On a page of search results, the form has its own URL, because the results can be in another folder.
     const problem = await obstacle(form.getAttribute('action') ?? folderUrl());
     if (problem !== undefined) return notice(text('error', { reason: problem }), 'error');
     isChecked = true;
@@ -131,7 +134,7 @@ export function startMemberForm(): void {
   });
 }
 
-/** Deletes the selected rows by `deleteRows`. Without scripts, a separate page asks. */
+/** Deletes the selected rows with `deleteRows`, which asks in a dialog if necessary. Without scripts, a separate page asks. */
 export function startDelete(selected: () => Row[]): void {
   byId('members').addEventListener('submit', (event) => {
     const button = (event as SubmitEvent).submitter as HTMLButtonElement | null;
@@ -143,7 +146,10 @@ export function startDelete(selected: () => Row[]): void {
 
 let last: { change: Undoable; forget: () => void } | undefined;
 
-/** Shows a message about a change, with a button that undoes it. Ctrl+Z does the same until another change replaces this one. */
+/**
+ * Shows a message about a change, with a button that undoes the change. Ctrl+Z does the same, even after the message has disappeared, until
+ * another change replaces this one.
+ */
 export function noticeUndoable(message: string, change: Undoable): void {
   last?.forget();
   last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };

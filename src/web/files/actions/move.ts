@@ -10,7 +10,10 @@ let dragged: readonly Row[] = [];
 
 let target: HTMLElement | undefined;
 
-/** Lets the user drag rows to folders in the list and in the breadcrumbs. `uploads/` handles files from outside the page. */
+/**
+ * Lets the user drag rows to folders in the list and in the breadcrumbs. Files that are dragged in from outside the page are handled in
+ * `uploads/`.
+ */
 export function startDrag(): void {
   endDrag();
   byId('list').addEventListener('dragstart', (event) => {
@@ -32,17 +35,17 @@ export function startDrag(): void {
   byId('main').addEventListener('dragend', endDrag);
 }
 
-/** Drags the whole selection if the row is selected. */
+/** Starts to drag. If the row is selected, the whole selection is dragged; otherwise only this row. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
   dragged = isSelected(row) ? selectedRows() : [row];
-  // Like any link, the row can be dropped outside the page.
+  // With `all`, the row can be dropped outside the page like any link.
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
   const badge = make('div.badge', count === 1 ? displayName(rowName(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
-  // By then, the browser has copied the image.
+  // Before this callback runs, the browser has copied the image.
   setTimeout(() => badge.remove());
 }
 
@@ -71,7 +74,7 @@ function endDrag(): void {
   dragged = [];
 }
 
-/** @param to URL path of the destination folder */
+/** Moves the dragged rows. @param to URL path of the destination folder */
 async function moveTo(to: string): Promise<void> {
   const members = outermost(dragged.map(rowMember));
   endDrag();

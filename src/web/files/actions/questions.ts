@@ -10,7 +10,10 @@ import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.
 import { askName, noticeUndoable } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
 
-/** Shows the question of a form in a dialog. Without scripts, a separate page asks it. */
+/**
+ * Before some forms are sent, for example to delete items of the trash for good, the service asks a question on a separate page. This
+ * function shows that question in a dialog instead, with the texts of the page.
+ */
 export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const url = form.getAttribute('action') ?? '';
   const question = await fetchPage(url, { fields: readFields(form, button) });
@@ -37,10 +40,10 @@ export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement)
   if (reply && reply.status !== 0) await tell(reply);
 }
 
-/** Items that a dialog shows without scrolling on small screens. */
+/** Number of items that a dialog shows without scrolling even on small screens. */
 const itemsInSight = 5;
 
-// Without file fields, all values are strings.
+// The forms have no file fields, so all values are strings. The type in the DOM also allows files.
 function readFields(form: HTMLFormElement, button?: HTMLButtonElement): URLSearchParams {
   return new URLSearchParams([...new FormData(form, button)] as [string, string][]);
 }
@@ -54,7 +57,7 @@ async function tell({ status, page }: PageReply): Promise<void> {
 }
 
 async function showRest(): Promise<void> {
-  // A remaining item can have the same name as one that is gone.
+  // The selection is cleared first, because a remaining item can have the same name as one that is gone.
   if (document.getElementById('list')) clearSelection();
   await refreshRows();
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
@@ -70,7 +73,7 @@ function reasonIn(page: Document | undefined): string {
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Restores selected items of the trash. If a name is taken, a dialog asks for another. */
+/** Restores selected items of the trash. If a name is taken, a dialog asks for another name. The final message has a button for undo. */
 export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');
@@ -98,7 +101,7 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
   await showRest();
 }
 
-/** @returns the name of the restored item; undefined if it was not restored */
+/** Restores one item that could not be restored with the others. @returns the name of the restored item; undefined if it was not restored */
 async function restoreAs(id: string, name: string, label: string, problems: string[]): Promise<string | undefined> {
   const post = async (path?: string): Promise<{ status: number; reason?: string }> => {
     try {

@@ -10,7 +10,7 @@ import { askName, noticeUndoable } from './members.ts';
 
 let moves: Promise<boolean> | undefined;
 
-/** WebDAV's MOVE (RFC 4918 §9.9). */
+/** Returns whether the service supports WebDAV's MOVE (RFC 4918 §9.9). */
 function canMove(): Promise<boolean> {
   moves ??= hasMove();
   return moves;
@@ -18,7 +18,7 @@ function canMove(): Promise<boolean> {
 
 export let isRenameOffered = false;
 
-/** Offers renaming if the service supports MOVE. @returns whether it is offered; false if another folder was opened meanwhile */
+/** Offers renaming if the service supports MOVE. @returns whether renaming is offered; false if another folder was opened meanwhile */
 export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
   isRenameOffered = await canMove();

@@ -14,7 +14,7 @@ interface Item {
   isDanger?: boolean;
 }
 
-/** The page may scroll this far before an open menu closes. */
+/** Distance in CSS pixels that the page may scroll before an open menu closes. */
 const maxScroll = 4;
 
 const margin = 8;
@@ -37,7 +37,12 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   showMenu(from, beside, label, itemsFor(row, rows));
 }
 
-/** @param from element that gets the focus when the menu closes @param beside position of the menu's button, or of the pointer */
+/**
+ * Opens a menu.
+ *
+ * @param from element that gets the focus when the menu closes
+ * @param beside position of the menu's button, or of the pointer
+ */
 function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;
   expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? undefined;
@@ -51,7 +56,10 @@ function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: 
   items()[0]?.focus({ preventScroll: true });
 }
 
-/** Places the menu below its button or, without room, above it, with aligned right edges. At the pointer, it opens to the right. */
+/**
+ * Places the menu below its button, with aligned right edges. If there is no room below, places the menu above the button. A menu at the
+ * pointer opens to the right of the pointer.
+ */
 function place({ left, right, top, bottom }: DOMRect): void {
   const { width, height } = menu.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
@@ -85,7 +93,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   return list;
 }
 
-/** Downloads a single file directly, and anything else as an archive. */
+/** Downloads a single file directly, and anything else as an archive through the form of the selection. */
 function download(rows: readonly Row[]): void {
   const file = onlyFile(rows);
   if (file) void downloadFile(file);
@@ -122,7 +130,7 @@ function closeMenu(givesFocusBack: boolean): void {
   if (givesFocusBack) opener?.focus({ preventScroll: true });
 }
 
-/** Follows the ARIA Authoring Practices (menu button). The shortcuts of the page do not get these keys. */
+/** Handles keys in an open menu (ARIA Authoring Practices, menu button). The shortcuts of the page do not get these keys. */
 function onKey(event: KeyboardEvent): void {
   event.stopPropagation();
   const all = items();
@@ -140,7 +148,7 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** Cloning is faster than creating. */
+/** The cell of a menu button. Cloning it for each row is faster than creating it. */
 const template = make(
   'td.more',
   { role: 'cell' },
@@ -159,14 +167,14 @@ function menuHead(): HTMLElement {
 }
 
 /**
- * Gives each row a menu, which its button, a right click, a long press or the menu key opens. With Shift, a right click opens the browser's
- * menu.
+ * Gives each row a menu, which its button, a right click, a long press or the menu key opens. A right click with Shift opens the browser's
+ * own menu.
  */
 export function startRowMenu(): void {
   const list = byId('list');
   list.querySelector('thead tr')?.append(menuHead());
   whenRowIsWritten(addMenuButton);
-  // Narrow screens have no room for all buttons.
+  // On narrow screens there is not enough room for all buttons of the selection.
   const rest = makeButton(
     '⋯',
     undefined,
@@ -195,11 +203,11 @@ export function startRowMenu(): void {
   });
 }
 
-/** Adds the listeners of menus, once for all folder pages. */
+/** Adds the listeners that close the menu and move the focus within it. They are added once for all folder pages. */
 export function startRowMenus(): void {
   menu.addEventListener('keydown', onKey);
   const closeOutside = ({ target }: Event) => {
-    // The button of the open menu closes it. If the menu closed here, the button would open it again.
+    // The button of the open menu closes the menu itself. If the menu were closed here, the button would open it again.
     if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });

@@ -11,7 +11,7 @@ import { noticeProblems } from './commands.ts';
 import { copyButton, shareText } from './copy-field.ts';
 import { linksUrl, memberPath } from './shared-marks.ts';
 
-/** Suggested lifetimes, besides the default and the maximum. */
+/** Suggested lifetimes in days, besides the default and the maximum. */
 const offeredDays = [1, 7, 30, 90];
 
 interface NewLink {
@@ -24,7 +24,7 @@ function limits(): { usualDays: number; maxDays: number; needsPassword: boolean 
   return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
 }
 
-/** As in the API. */
+/** A link of the account, in replies of the API. */
 interface ListedLink {
   id: string;
   kind: string;
@@ -36,13 +36,13 @@ interface ListedLink {
   maximum_downloads: number | null;
 }
 
-/** Asks for the settings of a link to a member, creates it, and shows its URL once. */
+/** Asks for the settings of a link to a member, creates the link, and shows its URL once. */
 export function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>): Promise<void> {
   const kinds = [...(may('read') ? ['download'] : []), ...(member.isFolder && may('write') ? ['drop'] : [])];
   return shareAs(memberPath(member), member.name, kinds);
 }
 
-/** Creates another link with the settings of the selected one, whose URL cannot be shown again. */
+/** Creates another link with the settings of the selected one, which the user can change. The URL of the old link cannot be shown again. */
 export async function shareAgain(form: HTMLFormElement): Promise<void> {
   const id = new FormData(form).get('selected');
   try {
@@ -109,7 +109,7 @@ async function shareAs(path: string, name: string, kinds: readonly string[], lik
   if (answer === 'ok' && made) await showLink(made, password.value !== '');
 }
 
-/** Returns the lifetimes to choose from. The default is selected. */
+/** Returns the lifetimes to choose from, up to the maximum. The default is selected. */
 function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
   const choices = [...new Set([...offeredDays.filter((days) => days <= maxDays), usualDays, maxDays])].sort((a, b) => a - b);
   return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));

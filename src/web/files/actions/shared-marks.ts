@@ -4,7 +4,7 @@ import { isFolder, type Member, type Row, rowLink, rowMember, whenRowIsPlaced } 
 
 export const linksUrl = '/home/__svc__/links';
 
-/** undefined until the paths are known. */
+/** Paths that the account shares; undefined until they are known. */
 let shared: ReadonlySet<string> | undefined;
 
 /** Returns the virtual path of a member. */
@@ -20,12 +20,16 @@ function mark(row: Row): void {
   if (isShared) link.setAttribute('aria-description', text('isShared'));
 }
 
-/** Forgets the shared paths. */
+/** Forgets the shared paths, so that they are fetched again for the next folder. */
 export function forgetShared(): void {
   shared = undefined;
 }
 
-/** Shows shared folders with a different icon. @param isChanged whether the links have changed, so that they must be fetched again */
+/**
+ * Shows shared folders with a different icon, now and when rows are added.
+ *
+ * @param isChanged whether the links have changed, so that they must be fetched again
+ */
 export async function markShared(isChanged: boolean): Promise<void> {
   if (!isChanged) whenRowIsPlaced(mark);
   try {

@@ -55,7 +55,7 @@ export async function transfer(kind: TransferKind, members: readonly Member[]): 
   await show(kind, outcome, browser.chosen);
 }
 
-/** @param to URL path of the folder */
+/** Moves members to a folder. @param to URL path of the folder */
 export async function moveTo(members: readonly Member[], to: string): Promise<void> {
   const planned = await plan('move', members, to);
   if (!planned) return;
@@ -79,8 +79,8 @@ async function show(kind: TransferKind, outcome: Outcome<Arriving>, url: string)
 }
 
 /**
- * Decides how each member arrives. A copy in its own folder gets a number. In another folder, the user decides if the name is taken.
- *
+ * Decides how each member arrives in a folder. A copy in the member's own folder gets a number. In another folder, the user decides if the
+ * name is taken.
  * @returns undefined if the user cancelled
  */
 async function plan(kind: TransferKind, members: readonly Member[], to: string): Promise<Arriving[] | undefined> {
@@ -171,7 +171,7 @@ class FolderBrowser {
   #folderNames: string[] = [];
   #names: ReadonlySet<string> = new Set();
 
-  /** @param members the items to move or copy. Their common folder cannot be the destination of a move */
+  /** @param members the items to move or copy. The folder that contains all of them cannot be the destination of a move */
   constructor(kind: TransferKind, members: readonly Member[]) {
     this.#kind = kind;
     this.#members = members;
@@ -181,7 +181,7 @@ class FolderBrowser {
     const [only = folderUrl()] = this.#from.size === 1 ? this.#from : [];
     this.chosen = only;
     this.#filter.addEventListener('input', () => this.#draw());
-    // By default, Enter would press the button of the dialog.
+    // By default, Enter would press the button of the dialog, which chooses the current folder.
     this.#filter.addEventListener('keydown', (event) => this.#onEnter(event, () => this.#folders.querySelector('button')?.click()));
     this.#name.addEventListener('keydown', (event) => this.#onEnter(event, () => void this.#create()));
     const add = makeButton(text('newFolder'), 'newFolder', () => {
@@ -198,8 +198,8 @@ class FolderBrowser {
   }
 
   /**
-   * Enables the button unless members would be moved to where they are. A sentence says that they are there, or that the copy gets a
-   * number.
+   * Enables the button that chooses the shown folder, or disables it for a move of members that are already there. A sentence beside the
+   * folder's name says that they are there or, for a copy, that the copy gets a number.
    */
   offer(): void {
     const [first, ...others] = this.#members;
@@ -230,7 +230,7 @@ class FolderBrowser {
 
   async #browse(url: string): Promise<void> {
     const content = await listMembers(url);
-    // `inert`: the user has pressed "Move here", so no other folder may appear.
+    // `inert` is set when the user presses "Move here". The command then uses the folder that is shown, so no other folder may appear.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? folderLabel(url) + text('colon') + content : undefined);
     if (typeof content === 'string') return;
@@ -256,7 +256,7 @@ class FolderBrowser {
       items.unshift(this.#wayTo(transferText('folderUp', { name: folderLabel(parent) }), 'up', parent));
     }
     this.#folders.replaceChildren(...items.map((item) => make('li', item)));
-    // Not offered: the current folder, its parents, and folders in the list.
+    // A recent folder is not offered if it is the current folder, one of its parents, or already in the list.
     const inSight = new Set([url, ...[...this.#folders.querySelectorAll('button')].map(({ value }) => value)]);
     for (const [folder, button] of this.#recent) button.hidden = inSight.has(folder);
     this.#lately.hidden = [...this.#recent.values()].every(({ hidden }) => hidden);
@@ -280,7 +280,7 @@ class FolderBrowser {
   }
 }
 
-/** Recently chosen folders, newest first, for each account. */
+/** The browser stores this number of recently chosen folders, newest first, under a key for each account. */
 const maxRecent = 3;
 const recentKey = () => `svc-targets:${currentUserName()}`;
 

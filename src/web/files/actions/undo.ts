@@ -8,28 +8,28 @@ import { memberPath } from './shared-marks.ts';
 
 /** A move or renaming that can be undone. */
 interface Change {
-  /** The members before the change. */
+  /** The members as they were before. */
   members: readonly Arrived[];
-  /** URL path of their folder now. */
+  /** URL path of the folder that contains the members now. */
   to: string;
   newName?: string;
 }
 
-/** A member before the move. `arrival` has its new name, if any. */
+/** A member as it was before the move. If the move gave it another name, `arrival` has that name. */
 type Arrived = Member & Pick<Placed, 'arrival'>;
 
 interface Deletion {
   deleted: readonly Placed[];
 }
 
-/** A restoration from the trash. Deleting the members undoes it. */
+/** A restoration from the trash. It is undone by deleting the members, which moves them to the trash again. */
 interface Restoration {
   restored: readonly Placed[];
 }
 
 export type Undoable = Change | Deletion | Restoration;
 
-/** Undoes a change. Members that somebody has changed since then stay. */
+/** Undoes a change with ordinary requests. Members that somebody has changed since then are left as they are. */
 export async function undo(change: Undoable): Promise<void> {
   if ('deleted' in change) return restore(change);
   if ('restored' in change) return deleteAgain(change);
@@ -49,7 +49,7 @@ export async function undo(change: Undoable): Promise<void> {
     const outcome = await runAtOnce(text('undo'), works);
     let done = outcome.done.length;
     if (outcome.isStopped) {
-      // The reply does not name the member in progress.
+      // The reply does not say what happened to the member in progress, so the folder is requested.
       const left = (await unchanged({ ...change, members })).members.length;
       done = members.length - left;
       notice(text('stopped', { count: left }));
@@ -60,7 +60,10 @@ export async function undo(change: Undoable): Promise<void> {
   await tellUndone(message, problems, message === '' ? undefined : only?.name);
 }
 
-/** Returns the item for the command that moves a member back, under its old name. */
+/**
+ * Returns the item for the command that moves a member back: the member where it is now. If it has another name there, the command gives it
+ * the old name.
+ */
 function movedBack(member: Arrived, to: string): Placed {
   const { arrival, ...rest } = member;
   const isRenamed = typeof arrival === 'object';
@@ -71,7 +74,7 @@ function nameThere({ name, arrival }: Arrived): string {
   return typeof arrival === 'object' ? arrival.newName : name;
 }
 
-/** @param message empty if nothing was undone @param focusOn name of the row to focus */
+/** Shows the result, and refreshes the rows. @param message empty if nothing was undone @param focusOn name of the row to focus */
 async function tellUndone(message: string, problems: readonly string[], focusOn?: string): Promise<void> {
   if (message !== '') notice(message);
   noticeProblems(problems);
@@ -83,7 +86,7 @@ async function deleteAgain({ restored }: Restoration): Promise<void> {
   await tellUndone(countText('trashed', done[0], done.length), isLost ? [...problems, text('noConnection')] : problems);
 }
 
-/** Of several items with the same path, the latest is restored. */
+/** Restores the deleted members. If the trash contains several items with the same path, the latest item is restored. */
 async function restore({ deleted }: Deletion): Promise<void> {
   const trash = await listTrash();
   if (typeof trash === 'string') return tellUndone('', [trash]);
@@ -105,7 +108,7 @@ function countText(message: 'restored' | 'trashed', first: Placed | undefined, c
   return first && count > 0 ? text(message, { count, name: messageName(first.shownName ?? first.name) }) : '';
 }
 
-/** Returns the members that may be moved back, because nobody has changed them. */
+/** Returns the members that have not changed since the move or renaming. Only these members may be moved back. */
 async function unchanged({ to, members, newName }: Change): Promise<{ members: Arrived[]; problems: string[] }> {
   const listed = await listMembers(to);
   if (typeof listed === 'string') return { members: [], problems: [listed] };
@@ -120,7 +123,7 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: A
   return { members: same, problems };
 }
 
-// The content of a folder does not count.
+// A folder counts as unchanged even if its content has changed.
 function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   if (!now || now.is_directory !== member.isFolder) return false;
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);

@@ -11,7 +11,7 @@ import { tilesOfLine } from '../rows/row-window.ts';
 import { focusedRow, focusRow, type Row, shownRows } from '../rows/rows.ts';
 import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../rows/selection.ts';
 
-/** WCAG 2.2, 2.1.4 requires that single-key shortcuts can be turned off. */
+/** Storage key of the setting for single-key shortcuts. WCAG 2.2, 2.1.4 requires that they can be turned off. */
 const storageKey = 'svc-shortcuts';
 
 function hasShortcuts(): boolean {
@@ -60,18 +60,21 @@ async function showHelp(): Promise<void> {
   });
 }
 
-/** After this pause, a letter starts a new search for a name. */
+/** Pause in milliseconds after which a letter starts a new search for a name. */
 const pauseMs = 1000;
 
 let typed = '';
 let typedAtMs = 0;
 
-/** While a name is typed, a space belongs to it. */
+/** Returns whether the user is typing a name, so that a space belongs to the name. */
 function isTypingAhead(): boolean {
   return typed !== '' && Date.now() - typedAtMs < pauseMs;
 }
 
-/** Moves the focus to the next name that begins with the typed letters. Repeating one letter moves through all names with it. */
+/**
+ * Moves the focus to the next name that begins with the typed letters. If the same letter is typed several times, the focus moves through
+ * all names that begin with this letter.
+ */
 function typeAhead(key: string): void {
   const letter = normalised(key);
   typed = isTypingAhead() ? typed + letter : letter;
@@ -86,7 +89,7 @@ function typeAhead(key: string): void {
   if (row) focusRow(row);
 }
 
-/** Returns the row to which a key moves the focus. */
+/** Returns the row to which a key moves the focus from the row `from`; undefined if there is none. */
 type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
 
 function by(count: number): Step {
@@ -96,7 +99,7 @@ function by(count: number): Step {
   };
 }
 
-/** Moves the focus to the tile above or below, or to the last tile of a shorter line. */
+/** Moves the focus to the tile above or below. If the line below has too few tiles, moves the focus to its last tile. */
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);
@@ -115,7 +118,7 @@ const toTheEnds: Readonly<Record<string, Step>> = { Home: (rows) => rows[0], End
 function stepTo(key: string): Row | undefined {
   const from = focusedRow();
   const arrows = byId('list').classList.contains('grid') ? inAGrid : inAList;
-  // Before a row has the focus, Home, End and the left and right arrows keep their usual function.
+  // Until a row has the focus, Home, End and the left and right arrows keep their usual function.
   const isFree = from !== undefined || key === 'ArrowDown' || key === 'ArrowUp';
   const step = isFree ? (arrows[key] ?? toTheEnds[key]) : undefined;
   return step?.(shownRows(), from);
@@ -127,7 +130,7 @@ const withControl: Readonly<Record<string, KeyAction>> = { a: () => selectAll(),
 
 const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
-/** Returns the action of a key outside of fields; undefined if the browser must handle it. */
+/** Returns the action of a key that was pressed outside of fields; undefined if the browser must handle the key. */
 function keyAction(event: KeyboardEvent): KeyAction | undefined {
   const { key, shiftKey } = event;
   if (event.altKey) return undefined;

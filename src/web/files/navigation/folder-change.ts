@@ -9,7 +9,7 @@ import { fetchPage, type PageReply, reasonFor } from '../server.ts';
 import { folderUrl, pageUrl, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 
-/** State of a folder, which is restored when the user goes back. */
+/** State of a folder when the user leaves it. When the user goes back, this state is restored. */
 interface Left {
   scrollY: number;
   filter: string;
@@ -17,12 +17,12 @@ interface Left {
   focused: string | undefined;
 }
 
-/** By the index of the history entry. */
+/** States of the folders, by the index of their history entry. */
 const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/** Index of the history entry whose page is shown. After Back, this differs from the current entry until its folder is loaded. */
+/** Index of the history entry whose page is shown. After Back, the current entry is another one until its folder has been loaded. */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
@@ -47,17 +47,20 @@ export function startFolderChanges(startFolder: () => void): void {
   whenPageIsAsked(travel);
 }
 
-/** Shows another folder or sort order without leaving this page. The last of several calls wins. The browser opens pages of other kinds. */
+/**
+ * Shows another folder or sort order without leaving this page. If it is called several times, the last call wins. The browser itself opens
+ * pages of other kinds.
+ */
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
   if (reply.page && isLike(reply.page)) {
-    // The text became a search, so it must not filter the folder when the user goes back.
+    // The text in the field became a search, so it must not filter the folder when the user goes back.
     left.set(shownEntry, { ...howItIs(), ...(page.searchParams.has('search') && { filter: '' }) });
     const before = filterText();
     const isSame = pageUrl(reply.url).pathname === folderUrl();
     if (pageUrl(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
-    // Scrolling after the page is replaced would force an immediate layout.
+    // Scroll before the page is replaced. Afterwards, scrolling would force the browser to lay out the new page immediately.
     scrollTo(0, 0);
     takeOver(reply);
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
@@ -69,7 +72,7 @@ export async function showFolder(page: URL): Promise<void> {
   notice(text('error', { reason }), 'error');
 }
 
-/** Returns from search results to the searched folder. @param isTyping whether the user emptied the field, and may type on */
+/** Returns from search results to the searched folder. @param isTyping whether the user has emptied the field, and may type another text */
 export async function leaveSearch(isTyping: boolean): Promise<void> {
   const field = byId('tools').querySelector<HTMLInputElement>('.search input');
   await showFolder(new URL(folderUrl(), location.href));
@@ -78,7 +81,8 @@ export async function leaveSearch(isTyping: boolean): Promise<void> {
   else leaveFilter();
 }
 
-// The URL has already changed, so the relative links of the old page are wrong. `inert` blocks them until the page is replaced.
+// Follows Back and Forward. The URL has already changed, so the relative links of the old page are wrong. `inert` blocks them until the
+// page is replaced.
 async function travel(page: URL): Promise<void> {
   if (page.href === shownPage().href && !underWay) {
     shownEntry = entryIndex();
@@ -110,7 +114,7 @@ export async function whileBusy<T>(work: Promise<T>): Promise<T> {
   });
 }
 
-/** Fetches a page. @returns undefined if another call has started since */
+/** Fetches a page. Meanwhile, the content is marked as busy. @returns undefined if another call has started since */
 async function load(page: URL): Promise<PageReply | undefined> {
   underWay?.abort();
   const controller = new AbortController();
@@ -124,7 +128,7 @@ async function load(page: URL): Promise<PageReply | undefined> {
   return reply;
 }
 
-/** Returns whether a page has the same kind, language, version and account as this one. */
+/** Returns whether a page has the same kind, language and version as this one, and belongs to the same account. */
 function isLike(page: Document): boolean {
   const marks = (of: Document) => [
     of.documentElement.lang,
@@ -162,14 +166,14 @@ export function takeOver({ url, page }: PageReply): void {
   takeOverHead(page);
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
-  // Moving the focus forces a layout, so it gets a task of its own.
+  // Moving the focus forces a layout of the new page. The focus is moved in a task of its own, so that no task takes long.
   const change = changes;
   setTimeout(() => {
     if (change === changes && !byId('main').contains(document.activeElement)) focusHeading();
   });
 }
 
-// The forms and links of the menu must refer to the shown page.
+// The forms of the menu must return to the page that is now shown, and the link to that page must be marked as current.
 function takeOverHead(page: Document): void {
   const [links, others] = [document, page].map((of) => [...of.querySelectorAll('a.to-place')]);
   for (const [index, place] of (links ?? []).entries()) place.ariaCurrent = others?.[index]?.ariaCurrent ?? null;

@@ -3,9 +3,9 @@ import { layerParameter, pageUrl } from './folder.ts';
 interface State {
   /** Position among the entries of this window. */
   index: number;
-  /** Whether the entry was added for a layer: a preview that covers its folder. */
+  /** Whether the entry was added for a layer, that is, for the preview of a file, which covers its folder. */
   isLayer?: true;
-  /** Whether the entry was added for a part of a layer, such as a file in an archive. */
+  /** Whether the entry was added for a part of a layer, for example for a file in an archive. */
   isPart?: true;
 }
 
@@ -25,13 +25,21 @@ export function entryIndex(): number {
   return index;
 }
 
-/** Adds a history entry for another page or an open file. @param url URL of the page or file */
+/**
+ * Adds a history entry for another page or an open file. The Back button, or closing the file, returns to the previous entry.
+ *
+ * @param url URL of the page or file
+ */
 export function pushPage(url: URL): void {
   const isLayer = url.searchParams.has(layerParameter) && { isLayer: true };
   history.pushState({ index: ++index, ...isLayer }, '', url);
 }
 
-/** Returns to the entry that is still shown, because the page of the current entry cannot be. @param to index of the shown entry */
+/**
+ * Returns to the entry whose page is still shown. Called if the page of the current entry cannot be shown.
+ *
+ * @param to index of the shown entry
+ */
 export function stepBack(to: number): void {
   if (to !== index) history.go(to - index);
 }
@@ -42,8 +50,8 @@ export function whenPageIsAsked(traveller: Traveller): void {
 }
 
 /**
- * Opens a layer, the preview of a file that covers its folder. Its history entry lets Back close it.
- *
+ * Opens a layer, that is, the preview of a file, which covers its folder. The layer gets its own history entry, so that Back closes the
+ * layer. If the URL already names the file, no entry is added.
  * @param onClose called once, when the layer is closed by Back, Forward or `leave`
  */
 export function openLayer(name: string, onClose: () => void) {
@@ -61,7 +69,7 @@ export function openLayer(name: string, onClose: () => void) {
     }
     isOver = true;
     if (history.state?.isLayer) return history.back();
-    // The page was loaded with the layer open.
+    // The page was loaded with the layer open, so the previous entry is another page.
     history.replaceState({ index }, '', urlWith());
     closeLayer();
   };
@@ -74,7 +82,7 @@ export function openLayer(name: string, onClose: () => void) {
   };
 }
 
-/** Adds an entry for a part of the open layer, so that Back leaves only the part. */
+/** Adds an entry for a part of the open layer, so that Back leaves only the part. @param onBack called when the user goes back */
 export function openPart(onBack: () => void): void {
   history.pushState({ index: ++index, isLayer: true, isPart: true }, '', location.href);
   leavePart = onBack;
@@ -91,7 +99,7 @@ export function openAskedLayer(): void {
   if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
-// The only listener for Back, Forward and links to fragments, whose entries have no state.
+// The only listener for Back, Forward and links to fragments of the page. A link to a fragment adds an entry without a state.
 addEventListener('popstate', async () => {
   const leaving = leavePart;
   leavePart = undefined;

@@ -12,7 +12,7 @@ import style from './player.css';
 
 addStyle(style);
 
-/** The URL is absolute, because another folder may be shown when the file is played. */
+/** A file to play. The URL is absolute, because another folder may be shown when the file begins to play. */
 interface Track {
   name: string;
   url: string;
@@ -20,7 +20,7 @@ interface Track {
 
 let player: ReturnType<typeof makePlayer> | undefined;
 
-/** Plays an audio file, and then those below it in the list. */
+/** Plays an audio file, and then the audio files below it in the list. */
 export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= makePlayer();
@@ -48,13 +48,13 @@ function makePlayer() {
     place.textContent = text('running', { done: next + 1, total: tracks.length });
     before.disabled = next === 0;
     after.disabled = next === tracks.length - 1;
-    // Check the session first: if it has ended, the request for the file would open a password dialog of the browser.
+    // Check the session first. If it has ended, the browser's request for the file would open a password dialog, which blocks the page.
     const problem = await obstacle(track.url);
     if (tracks[index] !== track || isOver) return;
     if (problem !== undefined) return skip(problem);
     audio.src = `${track.url}?inline`;
     if (navigator.mediaSession) navigator.mediaSession.metadata = new MediaMetadata({ title: track.name });
-    // If autoplay is blocked, the user presses the button. The `error` event reports other failures.
+    // If the browser blocks autoplay, the user presses the button. If the file cannot be played, the `error` event reports it.
     await audio.play().catch(() => {});
   };
 
@@ -85,7 +85,7 @@ function makePlayer() {
     player = undefined;
     isOver = true;
     audio.pause();
-    // With a source, the file would still be loaded.
+    // With a source, the browser would continue to load the file.
     audio.removeAttribute('src');
     bar.remove();
     delete document.documentElement.dataset.player;
@@ -123,7 +123,7 @@ function makePlayer() {
   position.addEventListener('input', () => {
     audio.currentTime = Number(position.value);
   });
-  // Media keys, headsets, and the lock screen of phones.
+  // Handle the media keys of keyboards and headsets, and the buttons on the lock screen of phones.
   navigator.mediaSession?.setActionHandler('previoustrack', () => go(-1));
   navigator.mediaSession?.setActionHandler('nexttrack', () => go(1));
   document.body.append(bar);

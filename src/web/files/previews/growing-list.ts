@@ -1,7 +1,7 @@
 import { make, makeButton } from '../../shared/dom.ts';
 import { previewText } from './preview-text.ts';
 
-/** Builds a list that shows its first items, with a button that shows more. */
+/** Builds a list that shows only its first items, with a button at its end that shows more. */
 export async function growingList(
   { next, isAtEnd }: { next: () => HTMLElement[] | Promise<HTMLElement[]>; isAtEnd: () => boolean },
   className = '',
@@ -12,7 +12,7 @@ export async function growingList(
   const grow = async () => {
     button.disabled = true;
     const added = await next();
-    // In some browsers, a disabled button loses the focus to the body. Then the first new item gets it.
+    // In some browsers, a button that is disabled loses the focus to the body. If the button had the focus, the first new item gets it.
     const hadFocus = last.isConnected && (document.activeElement === button || document.activeElement === document.body);
     last.remove();
     button.disabled = false;

@@ -2,16 +2,15 @@ import { text } from '../language.ts';
 import { reasonFor, replyReason, send } from '../server.ts';
 import { previewText } from './preview-text.ts';
 
-/** A file that cannot be read. The message is for the user. */
+/** Thrown if a file cannot be read. Its message is for the user. */
 export class Refusal extends Error {}
 
-/** A file that is read in parts, all of the version that was opened. */
+/** A file of the service that is read in parts. All parts belong to the version that was opened. */
 export type RemoteFile = Awaited<ReturnType<typeof openFile>>;
 
 /**
- * Opens a file and reads a part of it. Asks the user to sign in again if necessary.
- *
- * @param lengthBytes length of the part; the last bytes if negative
+ * Opens a file and reads a part of it. Asks the user to sign in again if the session has ended.
+ * @param lengthBytes length of the part. If it is negative, the last bytes of the file are read
  * @param signal ends all reading of the file
  * @throws Refusal
  */
@@ -19,7 +18,7 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
   const range = lengthBytes > 0 ? `bytes=0-${lengthBytes - 1}` : `bytes=${lengthBytes}`;
   const opened = await answered(send('GET', `${path}?inline`, { headers: { range }, signal }));
   const part = opened.headers.get('content-range') ?? '';
-  // The service answers 416 for an empty file.
+  // The service cannot send a range of an empty file, so it answers 416.
   const isEmpty = opened.status === 416 && part === 'bytes */0';
   if (!opened.ok && !isEmpty) throw new Refusal(opened.status === 404 ? text('gone') : reasonFor(opened.status, undefined));
   if (!isEmpty && opened.status !== 206) throw new Refusal(previewText('changedMeanwhile'));
@@ -28,7 +27,7 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
   const { pathname, search } = new URL(opened.url);
   const url = pathname + search;
 
-  /** @throws Refusal, also if the file has changed or the connection breaks */
+  /** Yields bytes, beginning at `start`. @throws Refusal, also if the file has changed or the connection breaks */
   async function* stream(start: number, length: number): AsyncGenerator<Uint8Array> {
     if (length === 0) return;
     if (start >= from && start + length <= from + bytes.length) {
@@ -38,7 +37,7 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
     const reply = await answered(send('GET', url, { headers: { range: `bytes=${start}-${start + length - 1}` } }));
     if (!reply.ok) throw new Refusal(await replyReason(reply));
     const reader = reply.body?.getReader();
-    // Cancelling fails if the connection broke.
+    // Cancelling fails if the connection broke, but that makes no difference here.
     const stop = () => void reader?.cancel().catch(() => {});
     signal.addEventListener('abort', stop);
     let doneBytes = 0;
@@ -59,7 +58,7 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
     if (doneBytes !== length) throw new Refusal(previewText('changedMeanwhile'));
   }
 
-  /** @throws the errors of `stream` */
+  /** Reads bytes, beginning at `start`, into one array. @throws the same errors as `stream` */
   const read = async (start: number, length: number) => {
     const whole = new Uint8Array(length);
     let at = 0;

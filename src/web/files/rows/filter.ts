@@ -14,7 +14,7 @@ const field = make('input.filter', {
 const result = make('span.hint', { role: 'status' });
 const matches = make('div.matches', result);
 
-/** Searches the folders below. */
+/** The button that searches the folders below. It is beside the number of matches, or below a list without matches. */
 const below = makeButton(text('searchBelow'), 'search', () => field.form?.requestSubmit());
 const nothing = make('p.empty', { hidden: true }, text('noMatches'), make('br'), makeButton(text('clearFilter'), 'close', clear), below);
 
@@ -33,7 +33,7 @@ export function filterText(): string {
 }
 
 export function setFilter(value: string): void {
-  // With search results, the field does not filter.
+  // On a page of search results, the field starts searches and does not filter.
   if (!field.isConnected) return;
   field.value = value;
   if (value !== '') openSearch();
@@ -49,7 +49,7 @@ export function focusFilter(): void {
 
 const accents = /\p{M}/gu;
 
-/** Normalises a name for comparison: lower case, no accents. */
+/** Normalises a name for comparison, without accents and in lower case. */
 export function normalised(name: string): string {
   return name.normalize('NFKD').replace(accents, '').toLocaleLowerCase();
 }
@@ -63,7 +63,7 @@ export function comparableName(row: Row): string {
   return name;
 }
 
-/** Normalised names of the rows, most of them computed before the first key is pressed. */
+/** Normalised names of the rows. Most are computed in the frames before the first key is pressed, the rest when they are needed. */
 let names: string[] = [];
 let stopReading = () => {};
 
@@ -75,7 +75,7 @@ function readNames(): void {
 
 function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
-  // A search beyond this folder starts with Enter.
+  // A search beyond this folder starts only with Enter.
   if (wanted === '' || field.form?.querySelector('select')?.value) return undefined;
   stopReading();
   const rows = allRows();
@@ -88,7 +88,7 @@ function apply(): void {
   show(rowsLeft());
 }
 
-/** Rows that are not shown are deselected, so that no hidden row can be deleted. */
+/** Shows only these rows. The others are deselected, so that no hidden row can be deleted. */
 function show(left: readonly Row[] | undefined): void {
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
@@ -109,19 +109,19 @@ function clear(): void {
   byId('members').focus();
 }
 
-/** On narrow screens, the field replaces the other tools. */
+/** Opens the field on narrow screens, where it replaces the other tools. Wider screens always show it. */
 function openSearch(): void {
   byId('tools').classList.add('searching');
 }
 
-/** Continues the text that the user is typing in the field. */
+/** Puts the text that the user is typing into the field, and focuses the field. */
 export function continueFilter(value: string): void {
   setFilter(value);
   openSearch();
   field.focus();
 }
 
-/** Closes the field on narrow screens, and focuses its opener or the field. */
+/** Closes the field on narrow screens, and focuses the button that opens it. On wider screens, focuses the field. */
 export function leaveFilter(): void {
   const tools = byId('tools');
   tools.classList.remove('searching');
@@ -130,7 +130,7 @@ export function leaveFilter(): void {
 }
 
 /**
- * Adds the button that clears the field and, for narrow screens, its opener.
+ * Adds a button that clears the field, and, for narrow screens, an icon that opens it.
  *
  * @param leave on a page of search results, shows the searched folder again. `isTyping`: whether the user has emptied the field
  */
@@ -163,14 +163,14 @@ export function startSearchField(leave?: (isTyping: boolean) => void): void {
   });
 }
 
-/** Makes the search field filter the current list. */
+/** Makes the search field also filter the current list. The filter is empty at first. */
 export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
   startSearchField();
   search?.querySelector('input')?.replaceWith(field);
   search?.after(matches);
   field.value = '';
-  // The trash, for example, has no subfolders to search.
+  // In the trash, for example, there are no subfolders to search.
   below.hidden = field.form === null;
   field.placeholder = text(field.form ? 'search' : 'filter');
   search?.querySelector('select')?.addEventListener('change', apply);

@@ -2,18 +2,18 @@ import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { allRows, isWritten, type Row, rowLink, rowName, whenRowIsWritten } from './rows.ts';
 
-/** A name of at most this many characters fits into two lines. */
+/** A name of at most this many characters certainly fits into two lines. */
 const alwaysFits = 24;
 
-/** Characters before the extension that stay visible. Versions and numbers are often there. */
+/** Number of characters before the extension that stay visible, because versions and numbers are often there. */
 const keptBefore = 6;
 
-/** Width of a wide letter. */
+/** Width of a wide letter in CSS pixels. */
 const letterPx = 14;
 
 const maxLines = 2;
 
-/** Where browsers break lines: after spaces, ellipses, and hyphens that are not minus signs. */
+/** Where browsers break lines: after spaces, after the ellipsis, and after hyphens that are not minus signs. */
 const breaks = /(?<=[\s…]|\w-|-(?!\d))/;
 
 const ruler = document.createElement('canvas').getContext('2d');
@@ -36,8 +36,7 @@ export function startLongNames(draw?: (part: string) => (Node | string)[]): void
 /**
  * Shows at most two lines of each name. In a longer name, an ellipsis replaces the middle. Screen readers and the tooltip have the whole
  * name.
- *
- * @param shown returns all names, which are fitted again when the width of the table changes
+ * @param shown returns all names of the table. The names are fitted again when the width of the table changes
  * @param draw creates the nodes of a part of a name
  * @returns a function that fits names in the next frame
  */
@@ -115,7 +114,8 @@ function fits(name: string, width: number): boolean {
 }
 
 /**
- * Divides a name that is too long into parts that are alternately shown and hidden. The beginning, the end and the match are shown.
+ * Divides a name that is too long. The parts are shown and hidden alternately: the longest beginning that fits is shown, the middle is
+ * hidden, and the end is shown. If that would hide the match, the match is shown, too, with a hidden part on each side.
  *
  * @param width in CSS pixels
  * @returns undefined if the name fits

@@ -2,19 +2,22 @@ import { make } from '../../shared/dom.ts';
 
 type Row = HTMLTableRowElement;
 
-/** Rows are kept in the document this far above and below the window, as a fraction of the window's height. */
+/** Rows are kept in the document up to this distance above and below the window, as a fraction of the window's height. */
 const readyPart = 0.75;
 
-/** Maximum time for adding visible rows before a frame, and number of rows added in one step. */
+/**
+ * Maximum time in milliseconds for adding visible rows before a frame, and number of rows added in one step. A longer time would delay
+ * painting on a slow machine.
+ */
 const budgetMs = 8;
 const rowsAtOnce = 3;
 
-/** Like `rowsAtOnce`, but for rows that are not visible and need no layout. */
+/** Number of rows added in one step when all rows must enter the document. It is larger, because invisible rows need no layout. */
 const hiddenRowsAtOnce = 60;
 
 /**
- * Delays before more rows are added: usually `frameMs`, so that each group has its own frame. After scrolling, `scrolledMs` if only
- * invisible rows are missing.
+ * Delays in milliseconds before more rows are added. The delay is usually `frameMs`, so that each group of rows has its own frame. After
+ * the page was scrolled, the delay is `scrolledMs` if only invisible rows are missing.
  */
 const frameMs = 20;
 const scrolledMs = 100;
@@ -26,7 +29,7 @@ let rows: readonly Row[] = [];
 
 let coming = 0;
 
-/** Whether only the rows from `from` up to, but not including, `to` are in the document. */
+/** Whether only a part of the rows is in the document: those from `from` up to, but not including, `to`. */
 let isPart = false;
 
 let areAllWanted = false;
@@ -35,7 +38,7 @@ let to = 0;
 
 let prepare: (row: Row) => void = () => {};
 
-/** Tiles in a line, the height of a line with the gap below it, and the height of the gap, in CSS pixels. */
+/** Number of tiles in a line, the height of a line including the gap below it, and the height of this gap. Heights are in CSS pixels. */
 let columns = 1;
 let lineHeight = 46;
 let gapHeight = 0;
@@ -75,7 +78,7 @@ export function placedRows(): readonly Row[] {
   return [...body.rows];
 }
 
-/** Puts a row into the document, in place of the rows that were there before. */
+/** Puts a row into the document, in place of the rows that were there before. The rows next to it follow when the page scrolls. */
 export function bringIntoDocument(row: Row): void {
   const at = rows.indexOf(row);
   if (row.isConnected || at < 0) return;
@@ -100,7 +103,7 @@ function onNewSizes(): void {
   follow();
 }
 
-/** The browser's search finds only text in the document, so all rows are added. */
+/** Adds all rows when the user opens the browser's search, because that finds only text in the document. */
 function onKey({ key, ctrlKey, metaKey }: KeyboardEvent): void {
   if (key !== 'F3' && !((ctrlKey || metaKey) && ['f', 'g'].includes(key.toLowerCase()))) return;
   areAllWanted = true;
@@ -123,7 +126,7 @@ function follow(pauseMs = frameMs): void {
   if (missing) followIn(missing === 'in sight' ? frameMs : pauseMs);
 }
 
-/** Adds some rows to the document, visible ones first. @returns which rows are still missing */
+/** Adds some rows to the document, visible ones first. @returns the kind of rows that are still missing; undefined if none are */
 function step(): 'in sight' | 'ready' | undefined {
   const [first, end] = inSight();
   const ready = areAllWanted ? rows.length : linesInHeight(innerHeight * readyPart) * columns;
@@ -147,7 +150,10 @@ function inSight(): [first: number, end: number] {
   return [first * columns, Math.min(rows.length, end * columns)];
 }
 
-/** Returns the line at a vertical position in the window. Rows in the document count with their real height. */
+/**
+ * Returns the line at a vertical position in the window. Rows in the document count with their real height, and others with the average
+ * height.
+ */
 function lineAt(y: number): number {
   const [first, last] = [rows[from], rows[to - 1]];
   const top = (row: Row) => row.getBoundingClientRect().top;
@@ -182,7 +188,7 @@ function measure(): void {
   isMeasured = true;
 }
 
-/** Keeps only these rows in the document, and the focused row, from which the next key starts. */
+/** Keeps only these rows and the focused row in the document. The latter is kept because the next key starts from it. */
 function place(first: number, end: number): void {
   [from, to] = [first, end];
   const focused = rows.indexOf(document.activeElement?.closest<Row>('#list tbody tr') as Row);
@@ -217,7 +223,7 @@ function room(height: number): HTMLElement {
   return element;
 }
 
-/** Does not move rows that are kept, because a moved row is laid out again and loses the focus. */
+/** Puts elements into the table. It does not move rows that are kept, because a moved row is laid out again and loses the focus. */
 function putIn(wanted: readonly HTMLElement[]): void {
   const kept = new Set<Element>(wanted);
   for (const element of [...body.children]) if (!kept.has(element)) element.remove();

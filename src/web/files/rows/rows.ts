@@ -10,7 +10,10 @@ import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
-/** Returns the kind of a file's preview. An SVG is shown as a picture, which runs no scripts. */
+/**
+ * Returns the kind of a file's preview. The classes of the file's link determine the kind and the icon. An SVG is an exception: the preview
+ * shows it as a picture, which runs no scripts.
+ */
 export function kindOfFile(name: string, looks: readonly string[]) {
   if (/\.svg$/i.test(name)) return 'image';
   return kinds.find((kind) => looks.includes(kind));
@@ -28,7 +31,10 @@ export function canPreview(row: Row): boolean {
 /** A row as the service sends it, one per line. */
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
-/** Fetches all rows of a page that was sent with only its first rows. @returns undefined after a failure, for which a message is shown */
+/**
+ * Fetches all rows of a page that was sent with only its first rows. These first rows are reused.
+ * @returns undefined after a failure, for which a message is shown
+ */
 async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {
   const lines = await fetchLines(page);
   if (!lines) return undefined;
@@ -59,21 +65,21 @@ async function fetchLines(page: URL): Promise<string[] | undefined> {
   return undefined;
 }
 
-/** The row of a member. A row that was not sent with the page gets its cells only when they are needed. */
+/** The row of a member of the folder. A row that was not sent with the page gets its cells only when they are needed. */
 export type Row = HTMLTableRowElement;
 
-/** The known state of a member, from which changes are detected. */
+/** The known state of a member, which is compared with later states to detect changes. */
 export interface Member {
   name: string;
   /** URL path of the folder that contains it. */
   folder: string;
   isFolder: boolean;
   sizeBytes: number;
-  /** Unix time in whole seconds. */
+  /** Modification time, as Unix time in whole seconds. */
   modified: number;
-  /** ID of the item on a page such as the trash, where names can repeat. */
+  /** ID of the item on a page such as the trash, where several items can have the same name. */
   id?: string | undefined;
-  /** Classes of the link, which name the kind of preview or the icon. */
+  /** Classes of the link. They name the kind of preview, and the icon if the kind does not determine the icon. */
   look: string;
 }
 
@@ -112,7 +118,7 @@ export function isWritten(row: Row): boolean {
   return row.firstElementChild !== null;
 }
 
-/** Same markup as the service writes. Cloning is faster than creating. */
+/** Cells with the same markup as the service writes. Cloning them for each row is faster than creating them. */
 const template = new DocumentFragment();
 template.append(make('td', make('input', { type: 'checkbox', name: 'selected-members' })), make('td', make('a')), make('td'), make('td'));
 
@@ -134,12 +140,12 @@ function writeCells(row: Row): void {
   timeCell.dataset.time = String(modified);
 }
 
-/** Maximum number of rows in the document. Of a longer folder, only rows near the window are in it. */
+/** Maximum number of rows in the document. If a folder has more, only rows near the window are in the document. */
 const maxRowsInDocument = 500;
 
 let rows: readonly Row[] = [];
 
-/** Returns all rows in the order of the page, also those that are not in the document. */
+/** Returns all rows in the order of the page. In a long folder, most of them are not in the document. */
 export function allRows(): readonly Row[] {
   return rows;
 }
@@ -200,12 +206,12 @@ export function rowName(row: Row): string {
   return rowMember(row).name;
 }
 
-/** Returns a key that identifies a row on its page. */
+/** Returns a key that identifies a row on its page: the ID of the member, or its path if it has no ID. */
 export function rowKey(row: Row): string {
   return rowMember(row).id ?? memberKey(rowMember(row));
 }
 
-/** Returns the key of a member's row. */
+/** Returns the key of the row of a member. */
 export function memberKey({ folder, name }: Pick<Member, 'folder' | 'name'>): string {
   return folder + name;
 }
@@ -226,10 +232,10 @@ let markers: ((row: Row) => void)[] = [];
 
 let stopFinishing = () => {};
 
-/** Refreshes a list that does not show a folder's rows, such as search results. */
+/** Refreshes the list of a page that does not show a folder's rows, such as search results. */
 let renewOthers: ((focusOn?: string) => Promise<void>) | undefined;
 
-/** Registers a function that refreshes a list which does not show a folder's rows. It gets the name of the row to focus. */
+/** Registers a function that refreshes the list of a page which does not show a folder's rows. It gets the name of the row to focus. */
 export function renewBy(renew: (focusOn?: string) => Promise<void>): void {
   renewOthers = renew;
 }
@@ -242,7 +248,7 @@ let changes = 0;
 
 let isStarted = false;
 
-/** Starts with the rows of a new folder, if it has a list. */
+/** Starts with the rows of a new folder. If the account may not list the folder, there are no rows. */
 export function startRows(): void {
   changes++;
   isStarted = false;
@@ -324,7 +330,7 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   replaceRows(later ?? sent, focusOn);
 }
 
-/** Shows other rows, and keeps the selection and the focus. @param focusOn name of the row to focus */
+/** Shows other rows. The selected rows and the focused row are found again. @param focusOn name of the row to focus */
 export function replaceRows(taken: readonly Row[], focusOn?: string): void {
   const focused = focusedRow();
   const key = focused && rowKey(focused);
@@ -372,7 +378,7 @@ function finishAll(): void {
   stopFinishing = inFrames(rows.filter(isWritten), writtenRow);
 }
 
-/** Sets ARIA roles, because some browsers forget them when a table has a grid layout. */
+/** Sets the ARIA roles of a row, because some browsers forget them when a table has a grid layout. */
 function finish(row: Row): void {
   row.role = 'row';
   for (const cell of row.cells) cell.role = 'cell';

@@ -23,8 +23,8 @@ import {
 } from './rows.ts';
 
 /**
- * Handles clicks anywhere in a row like clicks on its link, and clicks near the checkbox like clicks on it. With Shift, a range is
- * selected.
+ * Handles clicks anywhere in a row like clicks on its link, and clicks near the checkbox like clicks on the checkbox. Modifier keys keep
+ * their meaning. With Shift, all rows up to the clicked one are selected.
  */
 export function startRowClicks(): void {
   byId('list').addEventListener('click', (event) => {
@@ -73,7 +73,7 @@ function tick(row: Row): void {
   row.classList.toggle('selected', selected.has(row));
 }
 
-/** Returns the rows to which an action applies: the selected rows, otherwise the focused row. */
+/** Returns the rows to which an action applies: the selected rows, or the focused row if none are selected. */
 export function rowsMeant(): Row[] {
   const selected = selectedRows();
   const row = focusedRow();
@@ -82,13 +82,13 @@ export function rowsMeant(): Row[] {
 
 const counter = make('span.chosen', { role: 'status' });
 
-/** Delay before a new element gets its text. Screen readers announce only text that is added later. */
+/** Time in milliseconds before a new element gets its text. Screen readers announce text that is added later, but not initial text. */
 const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', ariaLabel: text('selectAll') });
 all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
 let saying = 0;
 
-/** The ends of a range. `end` is the row that was selected last. */
+/** The start and the current end of a range. The end is the row that was selected last. */
 let anchor: Row | undefined;
 let end: Row | undefined;
 
@@ -108,7 +108,7 @@ export function actionsFor(count: number): MemberAction[] {
 
 let forOne: HTMLButtonElement[] = [];
 
-/** Shows the action bar while rows are selected. */
+/** Shows the action bar with the number of selected rows while at least one row is selected. */
 export function updateSelection(): void {
   const count = selected.size;
   const bar = document.getElementById('actions');
@@ -126,7 +126,7 @@ export function updateSelection(): void {
     },
     isNew ? knownAfterMs : 0,
   );
-  // Rows that the filter hides are never selected, so the numbers can be compared.
+  // Rows that the filter hides are never selected, so the two numbers can be compared.
   all.checked = count > 0 && count === shownRows().length;
   all.indeterminate = count > 0 && !all.checked;
   for (const button of [...forOne, ...bar.querySelectorAll<HTMLElement>('[data-one]')]) button.hidden = count !== 1;
@@ -138,12 +138,12 @@ export function updateSelection(): void {
   archive.querySelector('.wide')?.replaceChildren(archive.title);
 }
 
-/** Returns the file if the rows are a single file, which is downloaded without an archive. */
+/** Returns the file if the rows are a single file. A single file is downloaded as it is, and any other selection as an archive. */
 export function onlyFile([row, ...others]: readonly Row[]): Member | undefined {
   return row && others.length === 0 && !isFolder(row) ? rowMember(row) : undefined;
 }
 
-/** Returns whether rows are in one folder, so that one archive can contain them. */
+/** Returns whether rows are in one folder, so that one archive can contain them. Search results can be in several folders. */
 export function areInOneFolder(rows: readonly Row[]): boolean {
   const [first] = rows;
   return !first || rows.every((row) => rowMember(row).folder === rowMember(first).folder);
@@ -177,7 +177,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Moves the end of the selected range from `from` to `to`, and focuses `to`. If no range ends at `from`, a new one begins there. */
+/** Moves the end of the selected range from `from` to `to`, and focuses `to`. If no range ends at `from`, a new range begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;
@@ -199,9 +199,9 @@ export function clearSelection(): void {
 }
 
 /**
- * Adds an action: a button for the selected members, and an item in the menu of each row.
+ * Adds an action. It becomes a button for the selected members, and an item in the menu of each row.
  *
- * @param before icon of the action before which it is inserted; by default, it is the last one
+ * @param before icon of the action before which the new action is inserted. If no action has this icon, the new action is added at the end
  */
 export function addAction(action: MemberAction, before?: IconName): void {
   const at = actions.findIndex((other) => other.icon === before);
@@ -247,7 +247,9 @@ export function startSelection(): void {
   whenRowsChange(keepNames);
 }
 
-/** Selects the rows whose names were selected before. If all rows were selected, added rows are, too. */
+/**
+ * After the rows were replaced, selects those whose names were selected before. If all rows were selected, added rows are selected, too.
+ */
 function keepNames(): void {
   const keys = new Set([...selected].map(rowKey));
   const before = areAllMeant ? new Set(known.map(rowKey)) : undefined;

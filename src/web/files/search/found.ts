@@ -34,10 +34,10 @@ import { homeUrl, type ListedMember, memberUrl, replyReason, send } from '../ser
 
 const foundText = partTexts({ en, de, es, fr });
 
-/** Its path begins at the account's root. */
+/** A member that a search found. Its path begins at the account's root. */
 type FoundMember = ListedMember & { path: string };
 
-/** A result or, at the end, a statement that there are more. */
+/** A line of the reply. It is a result or, at the end, a statement that there are more results. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 type Compare = (a: Member, b: Member) => number;
@@ -54,7 +54,8 @@ const comparisons: Readonly<Record<string, Compare>> = {
 const descendingFirst = ['size', 'modified'];
 
 /**
- * Shows search results as a list like that of a folder. After a change of a file or folder, the search runs again.
+ * Shows search results as a list like that of a folder. Either the page already contains the results, or each result is shown when it
+ * arrives. After the user has changed a file or folder, the search runs again.
  *
  * @param signal aborted when another page is shown
  * @param startListing starts the scripts of the list
@@ -85,7 +86,8 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   whenRowIsWritten((row) => finishCells(row, wanted));
   startLongNames((part) => marked(part, wanted));
   startListing();
-  // Without a filter, nothing else puts changed rows into the table.
+  // On the page of a folder, the code of the filter puts changed rows into the table (`showOnly`). There is no filter here, so all rows are
+  // put there directly.
   whenRowsChange(() => showOnly(undefined));
   addAction(
     {
@@ -115,7 +117,11 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
       .querySelector('.search-opener, .search')
       ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact joined'));
 
-  /** Runs the search. @param isNew whether each result is shown as it arrives. If not, all results replace the previous ones at the end */
+  /**
+   * Runs the search.
+   *
+   * @param isNew whether each result is shown as it arrives. If not, all results replace the previous ones when the search ends
+   */
   const run = async (isNew: boolean) => {
     const known = new Map(results.map((row) => [resultKey(rowMember(row)), row]));
     const found: Row[] = [];
@@ -185,12 +191,12 @@ function adopted(sent: Row): Row {
   return makeRow(memberOf(found));
 }
 
-/** Results with the same key have rows that look the same, so the first row is reused. */
+/** Returns the key of a result. If results of two searches have the same key, their rows look the same, so the first row is reused. */
 function resultKey(member: Member): string {
   return JSON.stringify([memberKey(member), member.isFolder, member.sizeBytes, member.modified]);
 }
 
-/** Turns the name into a link with the searched text highlighted, and adds a cell with the folder. */
+/** Completes the row of a result. The name becomes a link with the searched text highlighted, and a cell with the folder is added. */
 function finishCells(row: Row, wanted: string): void {
   const { name, folder, isFolder } = rowMember(row);
   const link = rowLink(row);
@@ -201,7 +207,7 @@ function finishCells(row: Row, wanted: string): void {
   row.append(make('td', { role: 'cell' }, make('a', { href: folder }, make('bdi', path === '' ? text('files') : escapeInvisible(path)))));
 }
 
-/** Screen readers announce the number of results, which means that the search has ended. */
+/** Shows the number of results, or a problem. Screen readers announce it, because it means that the search has ended. */
 function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
   while (table.nextElementSibling?.id !== 'actions') table.nextElementSibling?.remove();
   document.getElementById('truncated')?.remove();
@@ -219,7 +225,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   if (isTruncated) (count > 0 ? table : end).before(make('p.notice', { id: 'truncated', role: 'status' }, foundText('searchTruncated')));
 }
 
-/** Pressing the header of a column sorts by it; pressing it again reverses the order. */
+/** Sorts by a column when its header is pressed. Another press reverses the order. */
 function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => void): void {
   const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
   for (const head of heads) {
@@ -242,14 +248,14 @@ function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => voi
   }
 }
 
-/** A notice names the new folder, which is perhaps not among the results. */
+/** Creates a folder in the searched folder. A notice names the new folder, which is perhaps not among the results. */
 async function makeFolder(): Promise<void> {
   const folder = folderUrl();
   const name = await createFolder();
   if (name !== undefined) notice(foundText('folderMade', { name: nameInText(name), to: folderLabel(folder) }));
 }
 
-/** Returns a function that starts `work` now, or once more when the running `work` has ended. */
+/** Returns a function that starts `work` immediately, or, if `work` is running, once more when it has ended. */
 function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -269,7 +275,7 @@ function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Highlights the searched text in a name, ignoring case. */
+/** Highlights the searched text in a name, ignoring case. If the text cannot be located in the name, the name is returned unchanged. */
 function marked(name: string, wanted: string): (Node | string)[] {
   const at = name.toLowerCase().indexOf(wanted.toLowerCase());
   if (wanted === '' || at < 0 || name.toLowerCase().length !== name.length) return [name];

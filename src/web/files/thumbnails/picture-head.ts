@@ -1,24 +1,23 @@
-/** First bytes of an AVIF that are searched for its size. */
+/** Number of bytes at the beginning of an AVIF that are searched for its size. The size precedes the picture data. */
 const maxAvifHead = 16 * 1024;
 
 export interface PictureHead {
-  /** Of the stored picture, in pixels. */
+  /** Size of the stored picture in pixels. */
   width: number;
   height: number;
-  /** Exif 2.32, tag 0x0112; 1 is upright. */
+  /** Orientation of the picture (Exif 2.32, tag 0x0112); 1 is upright. */
   orientation: number;
-  /** Embedded by a camera. */
+  /** The JPEG thumbnail that cameras embed. */
   thumbnail: Uint8Array | undefined;
 }
 
-/** First bytes of a picture, which contain its size, and usually the camera's thumbnail. */
+/** Number of bytes at the beginning of a picture that contain its size, and usually the camera's thumbnail. */
 export const headBytes = 128 * 1024;
 
 /**
- * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG.
- *
+ * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG. The file name does not matter.
  * @param bytes the beginning of the file
- * @returns undefined for other files, or if the bytes do not contain the size
+ * @returns undefined if the file is not such a picture, or if the bytes do not contain the size
  */
 export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -64,11 +63,11 @@ function webpSize(view: DataView): Size | undefined {
 
 function bmpSize(view: DataView): Size | undefined {
   if (!isText(view, 0, 'BM')) return undefined;
-  // A negative height: lines are stored from top to bottom.
+  // A negative height means that the lines are stored from top to bottom.
   return { width: view.getInt32(18, true), height: Math.abs(view.getInt32(22, true)) };
 }
 
-// The picture and its tiles have `ispe` boxes (ISO/IEC 23008-12 §6.5.3). The largest size is that of the picture.
+// `ispe` boxes contain the sizes of the picture and of its tiles (ISO/IEC 23008-12 §6.5.3). The largest size is that of the picture.
 function avifSize(view: DataView): Size | undefined {
   if (!isText(view, 4, 'ftyp')) return undefined;
   let largest: Size | undefined;
@@ -81,7 +80,7 @@ function avifSize(view: DataView): Size | undefined {
   return largest;
 }
 
-// Each segment has a marker and a length. Reading ends at the one with the picture's size.
+// Reads the segments of a JPEG up to the one with the picture's size. Each segment has a marker and a length.
 function jpegHead(view: DataView): PictureHead | undefined {
   let camera: Camera = { orientation: 1, thumbnail: undefined };
   for (let at = 2; view.getUint8(at) === 0xff; ) {
@@ -115,7 +114,7 @@ function exif(view: DataView, start: number, length: number): Camera {
   return camera;
 }
 
-/** TIFF 6.0 §2. */
+/** Returns the numeric values of the tags in one directory (TIFF 6.0 §2). */
 function tagsAt(tiff: DataView, directory: number, isLittle: boolean): Map<number, number> {
   const tags = new Map<number, number>();
   for (let index = 0; index < tiff.getUint16(directory, isLittle); index++) {

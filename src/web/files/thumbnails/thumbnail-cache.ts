@@ -2,10 +2,10 @@ import { make } from '../../shared/dom.ts';
 
 const cacheName = 'svc-thumbnails';
 
-/** When this number is reached, all thumbnails are deleted. */
+/** Maximum number of stored thumbnails. When it is reached, all of them are deleted. */
 const maxKept = 3000;
 
-/** Browsers offer no cache over plain HTTP. */
+/** Opens the cache; undefined over plain HTTP, where browsers offer no cache. */
 const openCache = async () => ('caches' in window ? caches.open(cacheName) : undefined);
 
 /** Returns a stored thumbnail. @param name a URL that changes when the file changes */

@@ -13,7 +13,7 @@ export interface Pictured {
   link: HTMLElement;
 }
 
-/** Longer side of a thumbnail in pixels, enough for a tile on a screen with double pixel density. */
+/** Length of the longer side of a thumbnail in pixels. It is enough for a tile on a screen with double pixel density. */
 const longest = 320;
 
 function smallSize(width: number, height: number): { width: number; height: number } {
@@ -25,11 +25,11 @@ function smallSize(width: number, height: number): { width: number; height: numb
  * Draws a smaller picture in the orientation that the camera recorded.
  *
  * @param isTurned whether the browser rotates the content itself
- * @throws if the content is not a picture
+ * @throws if the browser cannot read the content as a picture
  */
 async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
   const { width, height } = smallSize(head.width, head.height);
-  // The browser rotates whole pictures, but not embedded thumbnails, which have no orientation tag.
+  // The browser rotates whole pictures itself. It does not rotate an embedded thumbnail, because that has no orientation tag.
   const options: ImageBitmapOptions = { resizeQuality: 'medium', imageOrientation: 'from-image' };
   const picture = await createImageBitmap(content, options);
   const turns = isTurned ? 1 : head.orientation;
@@ -44,7 +44,7 @@ async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): P
   return canvas;
 }
 
-// Some cameras add bars to their thumbnails. So only the middle is drawn, in the picture's proportions.
+// Some cameras add bars to their thumbnails. So only the middle part is drawn, in the proportions of the picture.
 function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, width: number, height: number): void {
   const scale = Math.min(picture.width / width, picture.height / height);
   const [cutWidth, cutHeight] = [width * scale, height * scale];
@@ -52,7 +52,7 @@ function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, wi
   context.drawImage(picture, x, y, cutWidth, cutHeight, 0, 0, width, height);
 }
 
-/** Rotates or mirrors the drawing (Exif 2.32, tag 0x0112). */
+/** Rotates or mirrors the drawing (Exif 2.32, tag 0x0112). @param width width of the stored picture @param height its height */
 function turn(context: CanvasRenderingContext2D, orientation: number, width: number, height: number): void {
   const matrices: Readonly<Record<number, [number, number, number, number, number, number]>> = {
     2: [-1, 0, 0, 1, width, 0],
@@ -69,11 +69,11 @@ function turn(context: CanvasRenderingContext2D, orientation: number, width: num
 
 const patienceMs = 15_000;
 
-/** Position of the frame in seconds. Films often begin with black frames. */
+/** Position of the frame in seconds. It is not 0, because films often begin with black frames. */
 const frameAt = 3;
 
 async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
-  // Check the session first: if it has ended, the request for the film would open a password dialog of the browser.
+  // Check the session first. If it has ended, the browser's request for the film would open a password dialog, which blocks the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });
   if (!reply.ok) return undefined;
   const film = make('video', { muted: true, preload: 'metadata', src: `${url}?inline` });
@@ -110,7 +110,10 @@ function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Pr
   });
 }
 
-/** Limits of pictures without an embedded thumbnail. They are loaded as a whole. */
+/**
+ * Limits, in bytes and pixels, of pictures without an embedded thumbnail. They are loaded as a whole, and larger ones would need too much
+ * memory.
+ */
 const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
@@ -133,7 +136,7 @@ export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured
 /**
  * Draws a smaller picture.
  *
- * @param read reads the first bytes or, without a number, the whole file
+ * @param read reads the first bytes or, without a number, the whole file. Returns undefined if nothing can be read
  * @returns undefined if the file is not a picture or is too large
  */
 export async function drawPicture(
@@ -150,7 +153,7 @@ export async function drawPicture(
   return content && drawSmall(content, head, !inside);
 }
 
-/** Reads a file for `drawPicture`. It does not use `send`, because a thumbnail must not ask for the password. */
+/** Reads a file for `drawPicture`. It does not use `send`, because a thumbnail must not cause a question for the password. */
 export async function readPart(url: string, firstBytes?: number): Promise<Blob | undefined> {
   const range = firstBytes !== undefined && { range: `bytes=0-${firstBytes - 1}` };
   const reply = await fetch(`${url}?inline`, { headers: { ...scriptHeaders, ...range } });

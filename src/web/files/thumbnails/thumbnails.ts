@@ -4,9 +4,9 @@ import type { Pictured } from './thumbnail-of.ts';
 
 const atOnce = 6;
 
-/** By row, not started yet. */
+/** The files whose thumbnails have not been started, by their rows. */
 const known = new WeakMap<Element, Pictured>();
-/** Those in view. */
+/** The files in `known` whose rows are in view. */
 const waiting = new Map<Element, Pictured>();
 let running = 0;
 
@@ -60,10 +60,10 @@ function watchForThumbnail(row: Element, pictured: Pictured): void {
   observer.observe(row);
 }
 
-/** Adds thumbnails to the rows of the current folder, but not for visitors of links. */
+/** Adds thumbnails to the rows of the current folder, except on pages of shared links. */
 export function startThumbnails(): void {
   forgetRows();
-  // A thumbnail of a shared file would count as a download of the link.
+  // A thumbnail of a shared file would count as a download of the link, although the visitor has only looked at the list.
   if (!location.pathname.startsWith('/home/')) return;
   whenRowIsWritten((row) => {
     const { name, isFolder, folder, sizeBytes, modified } = rowMember(row);

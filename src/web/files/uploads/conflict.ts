@@ -21,12 +21,12 @@ export type ConflictChoice = 'overwrite' | 'keep-both' | 'skip';
 let forAll: ConflictChoice | undefined;
 let before: Promise<unknown> = Promise.resolve();
 
-/** Forgets the user's answer for all further conflicts. */
+/** Forgets the answer that the user gave for all further conflicts. */
 export function forgetAnswer(): void {
   forAll = undefined;
 }
 
-/** Asks what to do with a file whose name is taken. Only one question is open at a time. */
+/** Asks what to do with a file whose name is taken, unless the user has answered for all files. Only one question is open at a time. */
 export async function resolveConflict(upload: Upload): Promise<void> {
   Object.assign(upload, { sentBytes: 0, foundBytes: 0 });
   const decision = upload.onConflict === 'ask' ? await decide(upload) : upload.onConflict;
@@ -46,7 +46,7 @@ function decide(upload: Upload): Promise<ConflictChoice> {
 }
 
 interface Facts {
-  /** undefined for a folder. */
+  /** Undefined for a folder. */
   sizeBytes: number | undefined;
   /** Unix time in whole seconds. */
   modified: number;
@@ -57,7 +57,7 @@ interface Question {
   title: string;
   question: string;
   name: string;
-  /** The existing item and the new one, each with its heading; undefined if the account may not see the existing one. */
+  /** The existing item and the new one, each with its heading; undefined if the account may not see the existing item. */
   versions: [here: [string, Facts], arriving: [string, Facts]] | undefined;
   mayOverwrite: boolean;
   mayRepeat: boolean;
@@ -88,7 +88,7 @@ async function question(upload: Upload): Promise<ConflictChoice> {
   return choice ?? 'skip';
 }
 
-/** Asks what to do with an item whose name is taken. @returns no choice if the user closed the question */
+/** Asks what to do with a file or folder whose name is taken. @returns no choice if the user closed the question */
 export async function askTaken(asked: Question): Promise<{ choice: ConflictChoice | undefined; isForAll: boolean }> {
   const always = make('input', { type: 'checkbox' });
   const [here, arriving] = asked.versions ?? [];
@@ -111,7 +111,7 @@ export async function askTaken(asked: Question): Promise<{ choice: ConflictChoic
   return { choice: choices.find((choice) => choice === answer), isForAll: always.checked };
 }
 
-/** @returns undefined if the account may not read the file */
+/** Fetches size and time of the existing file. @returns undefined if the account may not read it */
 async function fetchFacts(url: string): Promise<Facts | undefined> {
   const reply = await tryRequest('HEAD', url);
   const modifiedMs = Date.parse(reply?.headers.get('last-modified') ?? '');
@@ -135,7 +135,7 @@ function version(name: string, [label, facts]: [string, Facts], other: Facts, is
   return [make('dt', label), make('dd', picture, make('span.facts', ...lines))];
 }
 
-/** Replaces the icon of a picture by a small version of it. */
+/** Replaces the icon of a picture by a small version of the picture. Other files keep their icon. */
 async function showPicture(place: HTMLElement, sizeBytes: number, read: Facts['read']): Promise<void> {
   const drawn = await drawPicture(sizeBytes, read).catch(() => undefined);
   if (!drawn) return;

@@ -3,13 +3,15 @@ import { currentUserName } from '../sign-in.ts';
 import { pauseAfter, tryRequest } from './requests.ts';
 import { keptPrefix, type Upload } from './upload.ts';
 
-/** The uploads that this tab sends, with functions that release their locks. Two tabs would interrupt each other's requests. */
+/**
+ * The uploads that this tab sends, with functions that release their locks. If two tabs sent the same upload, they would interrupt each
+ * other's requests.
+ */
 const claims = new Map<string, () => void>();
 
 /**
  * Claims an upload for this tab until `letGo` is called or the tab is closed.
- *
- * @returns false if another tab has claimed the upload. Without the Locks API, which needs HTTPS, always true
+ * @returns false if another tab has claimed the upload. Without the Locks API, which needs HTTPS, the result is always true
  */
 export function claim(location: string): Promise<boolean> {
   if (!navigator.locks || claims.has(location)) return Promise.resolve(true);
@@ -27,7 +29,7 @@ export async function whenFree(location: string): Promise<void> {
 }
 
 export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
-  /** Name, size and modification time identify the file. */
+  /** Name, size in bytes and modification time identify the file. */
   fileName: string;
   size: number;
   lastModified: number;
@@ -35,7 +37,7 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   location: string;
 }
 
-/** Age at which an upload is removed from `localStorage`. The service has by then removed the content. */
+/** Age in milliseconds at which an upload is removed from `localStorage`. By then, the service has removed the received content. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 function storageKey({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
@@ -65,7 +67,7 @@ export function keptUpload(upload: Upload): KeptUpload | undefined {
   return read(storageKey(fileIdentity(upload)));
 }
 
-/** Returns the account's stored uploads that were begun in the current folder. Removes old ones. */
+/** Returns the stored uploads of this account that were begun in the current folder. Removes old ones. */
 export function keptUploads(): KeptUpload[] {
   try {
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(keptPrefix));
@@ -85,7 +87,7 @@ function read(key: string): KeptUpload | undefined {
   }
 }
 
-/** Returns whether an upload is still stored. A tab that finishes it removes it. */
+/** Returns whether the browser still stores an upload. A tab that finishes the upload removes it from `localStorage`. */
 export function isKept(kept: KeptUpload): boolean {
   return read(storageKey(kept))?.location === kept.location;
 }
@@ -94,7 +96,7 @@ export function forgetUpload(kept: KeptUpload): void {
   if (isKept(kept)) localStorage.removeItem(storageKey(kept));
 }
 
-/** Forgets the stored URL of an upload that has ended or starts again, and releases its claim. */
+/** Removes the stored URL of an upload that has ended or starts again, and releases its claim. */
 export function letGo(upload: Upload): void {
   if (upload.location === undefined) return;
   forgetUpload({ ...fileIdentity(upload), name: upload.name, location: upload.location });
@@ -103,12 +105,12 @@ export function letGo(upload: Upload): void {
   upload.location = undefined;
 }
 
-/** Makes the service delete an unfinished upload. */
+/** Makes the service delete an unfinished upload, which otherwise would stay until it expires. */
 export async function discardUpload(upload: Upload): Promise<void> {
   const { location } = upload;
   letGo(upload);
   if (location === undefined) return;
-  // The connection is perhaps lost. An upload that is not deleted counts towards the quota.
+  // The request is repeated, because the connection is perhaps lost at this moment. An upload that is not deleted counts towards the quota.
   for (let failures = 0; failures < 3 && !(await tryRequest('DELETE', location)); failures++)
     await pauseAfter(failures, new AbortController().signal);
 }

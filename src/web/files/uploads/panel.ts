@@ -8,7 +8,7 @@ import { hasAccount, heldPage } from './requests.ts';
 import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
 import { type UploadTextName, uploadText } from './upload-text.ts';
 
-/** Nobody would read thousands of lines. */
+/** Maximum number of uploads in the list. Nobody would read thousands of lines. */
 const maxShown = 100;
 
 const rank: Readonly<Record<Upload['state'], number>> = {
@@ -32,10 +32,10 @@ interface Line {
   shownState: Upload['state'] | undefined;
 }
 
-/** On these screens, the panel is folded at first. */
+/** Screens on which the panel is folded at first. */
 const smallScreen = matchMedia('(max-width: 40rem)');
 
-/** Builds the panel that shows the queue. */
+/** Builds the panel that shows the queue at the bottom of the page. */
 export function uploadPanel(queue: () => UploadQueue) {
   const lines = new Map<Upload, Line>();
   const speed = new Speed();
@@ -71,7 +71,7 @@ export function uploadPanel(queue: () => UploadQueue) {
   const root = document.documentElement;
   new ResizeObserver(() => {
     root.toggleAttribute('data-queue', !element.hidden);
-    // Each change makes the browser compute the styles of the whole page again.
+    // Set the height only while the panel is visible, because each change makes the browser compute the styles of the whole page again.
     if (!element.hidden) root.style.setProperty('--queue-height', `${element.offsetHeight}px`);
   }).observe(element);
 
@@ -97,7 +97,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     drawTotal(isBusy);
   };
 
-  // A moved line loses the focus.
+  // Do not move a line that is already in its place, because a moved line loses the focus.
   const order = (elements: readonly HTMLElement[]) => {
     const focused = document.activeElement;
     for (const [index, line] of elements.entries()) {
@@ -145,7 +145,7 @@ export function uploadPanel(queue: () => UploadQueue) {
 
   const drawLine = (upload: Upload) => {
     const line = lines.get(upload) ?? addLine(upload);
-    // A file gets a new name if the user keeps both.
+    // The path can change: a file gets a new name if the user keeps both files.
     const path = displayName(uploadPath(upload));
     if (line.title.title !== path) {
       line.title.title = line.progress.ariaLabel = path;

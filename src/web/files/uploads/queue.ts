@@ -12,21 +12,20 @@ import { isSame, sendFile } from './resumable-sending.ts';
 import { isOver, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Number of concurrent uploads. A single one would leave pauses between small files. */
+/** Number of concurrent uploads. A single one would leave pauses between small files. Too many would slow each other down. */
 const atOnce = 3;
 
 export type UploadQueue = ReturnType<typeof makeQueue>;
 
 /**
  * Sends uploads in the order in which they were chosen.
- *
  * @param onChange called after each visible change
  * @param onDone called for each file that was stored
- * @param onEnd called when no upload is running or waiting, with the uploads that have ended since the last call
+ * @param onEnd called as soon as no upload is running or waiting, with the uploads that have ended since the last call
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
-  /** Uploads since all earlier ones ended. */
+  /** The uploads that were chosen or retried since all earlier uploads ended. */
   const batch = new Set<Upload>();
   const running = new Set<Upload>();
   let ended: Upload[] = [];
@@ -87,6 +86,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     }
   };
 
+  // The next files are sent while the inspection of this one goes on.
   const followVerdict = async (upload: Upload) => {
     for (let asked = 0; upload.isChecking; asked++) {
       // Each pause is used four times, so that the panel is at most a quarter of the waiting time behind.
@@ -113,7 +113,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     for (const upload of chosen) batch.add(upload);
   };
 
-  // Continues an unfinished upload of the same file under its earlier name.
+  // Continues an unfinished upload of the same file, under the name that was chosen for it before.
   const find = (upload: Upload) => {
     const kept = isResumable(upload) ? keptUpload(upload) : undefined;
     if (!kept) return;
@@ -187,13 +187,16 @@ async function askVerdict(upload: Upload): Promise<void> {
   else if (present?.ok || present?.status === 404) fail(upload, { reason: uploadText('notAccepted'), isFinal: true });
 }
 
-/** Returns why a file is too large for the account; undefined if it is not. The service would refuse it only after its first bytes. */
+/**
+ * Returns why a file is too large for the account, as a message. The service would refuse it only after its first bytes.
+ * @returns undefined if the file is small enough, or if the page does not know the limit
+ */
 function excessOf({ file }: Upload): string | undefined {
   const largestBytes = Number(byId('main').dataset.largest) || Number.POSITIVE_INFINITY;
   return file.size > largestBytes ? uploadText('fileTooLarge', { size: sizeText(largestBytes) }) : undefined;
 }
 
-/** Bytes of the quota that are left; undefined if the service must be asked. */
+/** Number of bytes of the quota that are left for uploads; undefined if the service must be asked. */
 let roomBytes: number | undefined;
 
 function forgetRoom(): void {
@@ -201,9 +204,9 @@ function forgetRoom(): void {
 }
 
 /**
- * Checks whether a file fits into the quota, and into the space that the service can free in the trash.
- *
- * @returns the problem as a message
+ * Checks whether a file fits into the quota before it is sent. If there is a trash, the service makes room by deleting items from the
+ * trash.
+ * @returns the problem as a message; undefined if the file fits
  */
 async function lackOfRoom(upload: Upload): Promise<string | undefined> {
   // An unfinished upload already counts towards the quota.
@@ -224,7 +227,7 @@ async function askRoom(): Promise<number | undefined> {
 
 async function trashBytes(): Promise<number> {
   const reply = await tryRequest('GET', '/home/__svc__/trash', { accept: 'application/json' });
-  // Without a list of the trash, the service decides when it gets the file.
+  // If the trash cannot be read, the page sets no limit. The service decides when it gets the file.
   if (!reply?.ok) return Number.POSITIVE_INFINITY;
   const { trash } = (await reply.json()) as { trash: { size: number }[] };
   return trash.reduce((sum, { size }) => sum + size, 0);
@@ -235,12 +238,14 @@ async function presentBytes(upload: Upload): Promise<number> {
   return reply?.ok ? Number(reply.headers.get('content-length')) : 0;
 }
 
-/** The problem with creating each folder, by URL. Cleared when no upload is running or waiting, because folders can be deleted later. */
+/**
+ * The result of creating each folder, by URL; undefined if there was no problem. Cleared when no upload is running or waiting, because
+ * folders can be deleted later.
+ */
 const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**
- * Creates a folder below an existing one, with its missing parents.
- *
+ * Creates a folder below an existing one, with its missing parents. A folder that already exists is no problem.
  * @param home URL path of an existing folder; ends in `/`
  * @param folder names separated by `/`; empty for `home` itself
  * @returns the problem as a message
@@ -262,7 +267,7 @@ async function create(home: string, folder: string, url: string): Promise<string
   if (problem !== undefined) return problem;
   try {
     const reply = await send('PUT', url);
-    // 409: the name is taken. If a file has it, uploads to the folder will fail with a message.
+    // 409 means that the name is taken. If a file has this name, uploads to the folder will fail with a message.
     return reply.ok || reply.status === 409 ? undefined : await replyReason(reply);
   } catch {
     return text('noConnection');

@@ -2,12 +2,12 @@ import { metadataHeader } from '../metadata.ts';
 import { reasonFor, scriptHeaders } from '../server.ts';
 import { type Upload, uploadPath } from './upload.ts';
 
-/** Pauses before a lost connection is tried again. The last one is repeated. */
+/** Pauses in seconds before a lost connection is tried again. The last one is used repeatedly. */
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
 
 /**
- * Waits before a retry. The pauses grow, and are random, so that uploads do not all return at once. The browser's `online` event ends the
- * pause.
+ * Waits before a retry. The pauses grow, and they are random, so that uploads do not all return to a recovering service at the same time.
+ * The browser's `online` event ends the pause.
  *
  * @param failures number of failed attempts so far
  */
@@ -31,20 +31,25 @@ export interface Refused {
   isFinal?: boolean;
 }
 
-/** `held` means that an inspection holds the file for review (docs/spec/inspections.md#replies-to-clients). */
+/**
+ * The result of sending. `held` means that the file arrived and an inspection holds it for review
+ * (docs/spec/inspections.md#replies-to-clients).
+ */
 export type Sent = 'done' | 'held' | 'conflict' | 'signed-out' | 'stopped' | Refused;
 
-/** The page with the account's held uploads. Visitors of links cannot use it. */
+/** The page with the account's uploads that wait for review. Visitors who came through a shared link cannot use it. */
 export const heldPage = '/home/__svc__/held/';
 export const hasAccount = () => location.pathname.startsWith('/home/');
 
-/** Statuses of a busy service, or of a proxy that cannot reach it. A retry can help. */
+/** Statuses of a busy service, or of a proxy that cannot reach the service. A retry can help. */
 export const passing: readonly number[] = [408, 502, 503, 504];
 
-/** Statuses that a retry would receive again. */
+/** Statuses that a retry with the same file and rights would receive again. */
 const final: readonly number[] = [400, 403, 405, 413, 414, 415, 422];
 
-/** The connection counts as lost if a body makes no progress, or a request gets no answer, for this time. */
+/**
+ * The connection counts as lost if a body makes no progress, or a request without a body gets no answer, for this time in milliseconds.
+ */
 const stallMs = 60_000;
 
 const commonHeaders = { accept: 'application/json', ...scriptHeaders };
@@ -55,8 +60,8 @@ export function uploadUrl(upload: Upload): string {
 }
 
 /**
- * Returns the headers of the request that begins an upload. `If-None-Match: *` makes the service refuse a name that is taken (RFC 9110
- * §13.1.2).
+ * Returns the headers of the request that begins an upload. With `If-None-Match: *` the service refuses a name that is taken, so that no
+ * file is overwritten by mistake (RFC 9110 §13.1.2).
  */
 export function fileHeaders(upload: Upload): Record<string, string> {
   const { file, onConflict } = upload;
@@ -113,7 +118,7 @@ export function sendContent(
   const request = new XMLHttpRequest();
   const abort = () => request.abort();
   let stalled: ReturnType<typeof setTimeout> | undefined;
-  // The service may take any time to answer.
+  // Once all bytes are sent, the service may take any time to answer.
   const watch = (leftBytes: number) => {
     clearTimeout(stalled);
     if (leftBytes > 0) stalled = setTimeout(abort, stallMs);

@@ -15,14 +15,21 @@ import {
 import { isReadable, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Sends a file, or the rest of it. @param onChange called after visible changes */
+/**
+ * Sends a file, or the rest of a file that was sent in part.
+ *
+ * @param onChange called when bytes were sent, and after other visible changes
+ */
 export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
   const controller = new AbortController();
   upload.stop = () => controller.abort();
   return (isResumable(upload) ? sendInParts : put)(upload, controller.signal, onChange);
 }
 
-/** After this many broken connections to a reachable service, the upload fails: a proxy probably refuses the content. */
+/**
+ * If the connection breaks this many times although the service is reachable, the upload fails, because a proxy probably refuses the
+ * content.
+ */
 const maxBroken = 5;
 
 async function put(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
@@ -42,7 +49,8 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
-    // If the connection breaks early, the browser loses even a reply that has arrived. So another request finds out the result.
+    // If the connection breaks before the whole body is sent, the browser also loses a reply that has already arrived. So another request,
+    // without a body, finds out the result.
     const reply = request ?? (await tryRequest('HEAD', uploadUrl(upload)));
     if (reply?.status === 401) return 'signed-out';
     if (reply instanceof Response && reply.ok && isSame(reply, file)) return 'done';
@@ -57,7 +65,7 @@ function readEventId(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }
 
-/** Notes where to ask for the verdict. */
+/** Notes where to ask for the verdict. Links of visitors have no such place. */
 function heldBy(upload: Upload, url: string | null): 'held' {
   upload.heldAt = url?.startsWith(heldPage) && hasAccount() ? url : undefined;
   return 'held';
@@ -77,29 +85,35 @@ async function waitForConnection(upload: Upload, failures: number, signal: Abort
   onChange();
 }
 
-/** The next offset, or the end of the upload. `lost`: no answer. `gone`: the service has removed the upload. */
+/** The result of a request: the next offset, or the end of the upload. `lost`: no answer. `gone`: the service has removed the upload. */
 type Step = number | Sent | 'lost' | 'gone';
 
 /**
- * Sizes of requests if a proxy holds back the content; the smaller one after another loss. Only content of completed requests is certain to
- * be stored.
+ * Sizes of requests, in bytes, if a proxy holds back the content. The smaller size is used after another loss. The requests are small,
+ * because only the content of completed requests is certain to be stored.
  */
 const largestPiece = 16 * 1024 * 1024;
 const smallestPiece = 8 * 1024 * 1024;
 
-/** Number of bytes that a lost connection can lose. A larger loss means that a proxy held back the content. */
+/**
+ * Number of bytes that can be on their way to the service's disk when a connection is lost. A larger loss means that a proxy held back the
+ * content.
+ */
 const keptBackBytes = 12 * 1024 * 1024;
 
-/** Maximum number of restarts after the service removed the upload. */
+/** Maximum number of restarts after the service has removed the upload. */
 const maxRestarts = 3;
 
 /** Sends a file in several requests. Each one continues where the previous one ended (docs/spec/uploads.md). */
 async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
   const { file } = upload;
-  /** undefined until the service has been asked. */
+  /** The offset at which to continue; undefined until the service has been asked for it. */
   let offset: number | undefined;
   let requestBytes = Number.POSITIVE_INFINITY;
-  /** Like `requestBytes`, after a loss showed that a proxy holds back the content until a request is complete. */
+  /**
+   * Maximum number of bytes of one request after a loss has shown that a proxy holds back the content. Some proxies do so until a request
+   * is complete.
+   */
   let pieceBytes = Number.POSITIVE_INFINITY;
   let lostAt = 0;
 
@@ -107,7 +121,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     requestBytes = Number(/\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
   };
 
-  // The signal does not abort this request: the location in the reply is needed to cancel the upload.
+  // The signal does not abort this request, because the location in the reply is needed to cancel the upload.
   const begin = async (): Promise<Step> => {
     const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(file.size) };
     const reply = await tryRequest('PUT', uploadUrl(upload), headers);
@@ -122,7 +136,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     return 0;
   };
 
-  // Asks for the offset by GET, because a reply to HEAD has no reason of a failed upload.
+  // Asks for the offset at which to continue. It uses GET, because the reply to HEAD does not contain the reason of a failed upload.
   const find = async (location: string): Promise<Step> => {
     const reply = await tryRequest('GET', location);
     if (!reply || passing.includes(reply.status)) return 'lost';

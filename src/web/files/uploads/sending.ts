@@ -18,13 +18,16 @@ import style from './uploads.css';
 
 addStyle(style);
 
-/** Minimum time between two refreshes of the folder while files arrive. The pause is also `restPerLook` times as long as a refresh. */
+/**
+ * Minimum time in milliseconds between two refreshes of the folder while files arrive. The pause is also at least `restPerLook` times as
+ * long as a refresh takes.
+ */
 const lookEveryMs = 1000;
 const restPerLook = 4;
 
 const markedMs = 2000;
 
-/** Names that arrived in the current folder since its rows were read. */
+/** Names of files and folders that arrived in the current folder since its rows were read. */
 let arrived = new Set<string>();
 let isLooking = false;
 
@@ -73,7 +76,7 @@ window.addEventListener('beforeunload', (event) => {
   if (queue.isBusy()) event.preventDefault();
 });
 
-// Leaving the page would end the uploads, so a ZIP download or a trigger opens another tab.
+// While files are being sent, a ZIP download or a trigger opens another tab, because leaving the page would end the uploads.
 document.addEventListener(
   'submit',
   ({ target }) => {
@@ -96,7 +99,7 @@ function send(uploads: Upload[]): void {
   for (const { location } of uploads) if (location !== undefined) withdraw(location);
 }
 
-/** Asks for the metadata of files and sends them. Also creates empty folders. */
+/** Asks for the metadata of files and then sends them. It also creates empty folders. */
 export async function sendUploads(uploads: Upload[], home: string, emptyFolders: readonly string[] = []): Promise<void> {
   if (await askMetadata(uploads)) send(uploads);
   const problems = await Promise.all(emptyFolders.map((folder) => ensureFolder(home, folder)));
@@ -110,7 +113,7 @@ export function offerToContinue(): void {
   withdraw = offerUnfinished(send);
 }
 
-/** Maximum number of files of one receipt, as in the service. */
+/** Maximum number of files of one receipt. It matches the limit of the service. */
 const filesOfReceipt = 200;
 
 const receivedIds: string[] = [];
@@ -118,7 +121,7 @@ const receiptLinks = make('p.row');
 const receiptLead = make('p.lead');
 const receiptNotice = make('section.notice.success', { role: 'status', id: 'receipt' }, receiptLead, receiptLinks);
 
-/** Only visitors of shared links get receipts. */
+/** Shows a visitor who came through a shared link where to get the receipt for all sent files. Pages of accounts offer no receipts. */
 function offerReceipt(ended: readonly Upload[]): void {
   const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
   if (fresh.length === 0 || folderUrl().startsWith('/home/')) return;
@@ -134,10 +137,10 @@ function offerReceipt(ended: readonly Upload[]): void {
 }
 
 /**
- * Offers to continue the unfinished uploads to this folder, except those that another tab is sending. The user must choose each file again.
- *
+ * Offers to continue the unfinished uploads to this folder. The user must choose each file again. Uploads that another tab is sending are
+ * not offered.
  * @param add sends a file that was chosen again
- * @returns a function that withdraws the offer for an upload
+ * @returns a function that withdraws the offer for an upload which has been continued
  */
 function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) => void {
   const lines = new Map<string, HTMLElement>();

@@ -4,10 +4,13 @@ export const keptPrefix = 'svc-upload:';
 /** Matches names that browsers give to pasted pictures, such as screenshots. */
 const namelessPicture = /^image\.(png|jpe?g|gif|webp|avif|bmp|tiff?)$/i;
 
-/** Maximum age of a picture that counts as just pasted. Browsers create the picture when it is pasted. */
+/**
+ * Maximum age, in milliseconds, of a picture that counts as just pasted. It is short, because browsers create the picture when it is
+ * pasted.
+ */
 const justMadeMs = 5_000;
 
-/** Returns the name of a pasted file. A picture without a name of its own is named after the time. */
+/** Returns the name of a pasted file. A picture without its own name gets a name that contains the time. */
 export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModified'>, nowMs: number, word: string): string {
   const extension = namelessPicture.exec(name)?.[1];
   if (extension === undefined || nowMs - lastModified > justMadeMs) return name;
@@ -21,28 +24,29 @@ export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModi
 
 export interface Upload {
   readonly file: File;
-  /** URL path of the folder in which it was chosen, ending in `/`. */
+  /** URL path of the folder in which it was chosen. It ends in `/`. */
   readonly home: string;
   /** Path of folders below `home`, separated by `/`; empty for `home` itself. */
   readonly folder: string;
-  /** Name under which the file is stored. It changes if the name is taken and both files are kept. */
+  /** Name under which the file is stored. If the name is taken and both files are to be kept, the upload gets another name. */
   name: string;
   state: 'waiting' | 'running' | 'paused' | 'done' | 'held' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;
-  /** The part of `sentBytes` that the service already had. It does not count for the speed. */
+  /** Number of bytes of `sentBytes` that the service already had. The speed is calculated without them. */
   foundBytes: number;
   reason: string;
   remark: string;
   isReconnecting: boolean;
-  /** Whether a retry would be refused, too. */
+  /** Whether the upload failed for a reason that a retry would not change. */
   isRefused: boolean;
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** URL at which the service keeps the received part of a large file (docs/spec/uploads.md). */
   location: string | undefined;
-  /** ID of the event of its arrival, for the receipt. */
+  /** ID of the event that records the arrival of the file. The page of a shared link needs it for the receipt. */
   eventId: string | undefined;
-  /** URL of the verdict on a held file; undefined for visitors of links. */
+  /** URL at which the service says whether a held file is still being inspected; undefined for visitors of links. */
   heldAt: string | undefined;
+  /** Whether the file is held only because its inspection takes long. */
   isChecking: boolean;
   stop: (() => void) | undefined;
 }
@@ -92,14 +96,17 @@ export class Speed {
   }
 }
 
-/** Larger files are sent resumably. Sending a smaller file again is faster than asking for its progress. */
+/** Files above this size are sent resumably. Sending a smaller file again is faster than asking for its progress. */
 const resumableBytes = 8 * 1024 * 1024;
 
 export function isResumable({ file }: Upload): boolean {
   return file.size > resumableBytes;
 }
 
-/** Returns whether content can still be read. A request with a changed or deleted file fails as if there were no connection. */
+/**
+ * Returns whether content can still be read. If a file was changed or deleted after it was chosen, a request with it fails in the same way
+ * as without a connection.
+ */
 export async function isReadable(content: Blob): Promise<boolean> {
   try {
     await content.slice(0, 1).arrayBuffer();

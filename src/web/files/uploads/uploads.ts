@@ -5,10 +5,10 @@ import { text } from '../language.ts';
 import { conflictRule, folderUrl, may } from '../navigation/folder.ts';
 import { keptPrefix, newUpload, pastedName, type Upload } from './upload.ts';
 
-/** Delay before the part that sends files is preloaded. */
+/** Delay in milliseconds before the part that sends files is preloaded. */
 const aheadMs = 1500;
 
-/** Takes what is pasted outside of fields. @param take must read it while the event is being handled */
+/** Takes files and pictures that are pasted outside of fields. @param take must read them while the event is being handled */
 function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => void) => void): void {
   document.addEventListener('paste', (event) => {
     const { clipboardData, target } = event;
@@ -26,7 +26,7 @@ type Add = (uploads: Upload[], emptyFolders?: readonly string[]) => void;
 const loadSending = () => import('./sending.ts');
 
 /**
- * Lets the user upload files by drag and drop and by pasting. Uploads continue in other folders.
+ * Lets the user upload files by drag and drop and by pasting. Uploads continue when another folder is shown.
  *
  * @returns a function that adds the upload buttons to the shown folder
  */
@@ -41,7 +41,7 @@ export function startUploads(): () => void {
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
     if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
-    // Files can then be chosen even while the connection is lost.
+    // The part is preloaded, so that files can be chosen even while the connection is lost. Their uploads wait for the connection.
     else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
   };
 }
@@ -75,7 +75,7 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   return field;
 }
 
-/** Without the right to write, drops are intercepted and ignored, so that the browser does not open the files. */
+/** Uploads dropped files. Without the right to write, the page intercepts and ignores them, so that the browser does not open them. */
 function startDrops(add: Add): void {
   const place = make('bdi');
   const call = make('strong');
@@ -103,7 +103,7 @@ function startDrops(add: Add): void {
   });
 }
 
-/** Uploads dropped or pasted files and folders. Call it while the event is being handled. */
+/** Uploads dropped or pasted files, and folders with all their content. It must be called while the event is being handled. */
 async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) => void): Promise<void> {
   const home = folderUrl();
   const onConflict = conflictRule();
@@ -124,7 +124,7 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     const reader = (entry as FileSystemDirectoryEntry).createReader();
     for (let count = 0; ; ) {
-      // A reader returns at most 100 entries at a time. An empty list is the end.
+      // A reader returns at most 100 entries at a time. An empty list means the end.
       const members = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
       if (members.length === 0 && count === 0) emptyFolders.push(path);
       if (members.length === 0) return;
@@ -133,7 +133,7 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
     }
   };
 
-  // The items disappear after the event, so they are read before the first `await`.
+  // The items disappear when the event has been handled, so they are read before the first `await`.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   if (entries.length === 0) uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', onConflict)));
   for (const entry of entries) await gather(entry, '');

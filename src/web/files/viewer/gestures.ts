@@ -1,19 +1,23 @@
 import { type Point, swipeDirection } from './zoom.ts';
 
-/** Height of the controls of a film, to which touches there belong. */
+/** Height, in CSS pixels, of the controls at the bottom of a film, including the timeline. Touches there belong to the controls. */
 const controlsHeight = 80;
 
-/** Points are relative to the centre of the viewer's stage. */
+/** Actions for gestures of pointers and the wheel. Points are relative to the centre of the viewer's stage. */
 interface Gestures {
   zoom: (factor: number, point: Point) => void;
-  /** @returns false if the picture was not moved, so that the movement is perhaps a swipe */
+  /** @returns whether the picture was moved; if it was not, the movement is perhaps a swipe */
   drag: (by: Point) => boolean;
   /** Called with the path of a finger that did not move the picture. */
   swipe: (by: Point) => void;
   toggle: (point: Point) => void;
 }
 
-/** Watches gestures: drag, swipe, pinch, the wheel and double clicks. @returns a controller that ends the watching */
+/**
+ * Watches gestures: one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks.
+ *
+ * @returns a controller that ends the watching
+ */
 export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortController {
   const [watch, on] = listeners(stage);
   const down = new Map<number, Point>();
@@ -53,7 +57,7 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
   on('dblclick', (event) => gestures.toggle(fromMiddle(eventPoint(event))));
   on('wheel', (event) => {
     event.preventDefault();
-    // Browsers report lines or pixels. A pinch on a touchpad arrives as small steps with Ctrl.
+    // Browsers report lines or pixels. A pinch on a touchpad arrives as small steps of the wheel, with Ctrl.
     const steps = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1) * (event.ctrlKey ? 5 : 1);
     gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(eventPoint(event)));
   });
@@ -79,7 +83,7 @@ export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by:
   const isOfControls = ({ target, clientY }: PointerEvent) =>
     target === film && clientY > film.getBoundingClientRect().bottom - controlsHeight;
   const down = (event: PointerEvent) => {
-    // A second finger is not a swipe. In full screen, there is no other file.
+    // A second finger is not a swipe. A film in full screen has no previous and next file.
     const isFirst = event.isPrimary && event.pointerType !== 'mouse' && document.fullscreenElement === null;
     start = isFirst && !isOfControls(event) ? event : undefined;
   };

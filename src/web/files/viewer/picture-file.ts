@@ -7,12 +7,12 @@ import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
 
 const maxDrawingBytes = 5_000_000;
 
-/** A text that both namespaces contain, that of SVG and that of HTML. */
+/** A text that the namespaces of SVG and HTML both contain. */
 const namespaces = new TextEncoder().encode('w3.org/');
 
 /**
- * Parses an SVG after breaking its namespaces, so that the browser neither loads nor runs anything. The parser is that of XMLHttpRequest,
- * because the content security policy forbids DOMParser.
+ * Parses an SVG after breaking its namespaces, so that the browser treats its elements as unknown, and neither loads nor runs anything. The
+ * parser is that of XMLHttpRequest, because the page's content security policy forbids DOMParser.
  *
  * @param bytes these bytes are changed
  */
@@ -26,19 +26,19 @@ async function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | null> 
   return responseXML;
 }
 
-/** Maximum number of pixels of a picture, or of all pictures in an SVG. */
+/** Maximum number of pixels of a picture, or of all pictures in an SVG. In memory each pixel takes four bytes. */
 const maxPixels = 100_000_000;
 
-/** Maximum size of a picture that is preloaded. */
+/** Maximum size, in bytes, of a picture that is loaded before the user opens it. */
 const maxAheadBytes = 30_000_000;
 
-/** A picture, or a message that says why it cannot be shown. */
+/** A picture that the browser is loading, or a message that says why it cannot be shown. */
 type Picture = HTMLImageElement | string;
 
-/** The shown picture and its neighbours. */
+/** The shown picture, and the pictures before and after it. */
 const near = new Map<Row, Promise<Picture>>();
 
-/** Preloads the neighbours of the shown picture, and drops all others. Preloading never asks for a password. */
+/** Preloads the pictures before and after the shown one, and drops all others. Preloading never asks for a password. */
 export function fetchAhead(shown: Row, beside: readonly Row[]): void {
   for (const row of near.keys()) if (row !== shown && !beside.includes(row)) near.delete(row);
   for (const row of beside) {
@@ -68,12 +68,12 @@ async function begin(row: Row, ask: Asker): Promise<Picture> {
   return (await pictureProblem(src, ask)) ?? make('img', { src, alt: rowName(row), draggable: false });
 }
 
-/** Requests a picture or, with a `range`, a part of it. */
+/** A function that requests a picture or, with a `range`, a part of it. */
 type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
 
 /**
- * Checks a picture before the browser loads it. The browser could not ask for the password, and would decode a picture of any size.
- *
+ * Checks a picture before the browser loads it. The browser itself could not ask for the password, and would decode or draw a picture of
+ * any size.
  * @returns the problem as a message; undefined if there is none
  */
 export async function pictureProblem(url: string, ask: Asker): Promise<string | undefined> {
@@ -100,29 +100,33 @@ async function drawingProblem(url: string, start: Response, ask: Asker): Promise
   return isDrawable(drawing) ? undefined : previewText('drawingTooLarge');
 }
 
-/** Maximum number of elements that are drawn for an SVG, including copies. */
+/** Maximum number of elements that the browser has to draw for an SVG, including copies. */
 const maxElements = 50_000;
 
-/** Cost of a filter step, in elements. A step processes a whole picture. */
+/** Cost of one filter step, in elements. It is high, because a step processes a whole picture. */
 const filterCost = 200;
 
 const maxDepth = 200;
 
-/** Elements whose content is drawn at each reference, like that of `use`. */
+/** Elements whose content is drawn at each place that references them. `use` can reference any element with an ID. */
 const containers = 'pattern, mask, marker, filter, clipPath, symbol';
 
-/** Matches values and styles that can reference another element. References to gradients, which copy nothing, are removed before. */
+/**
+ * Matches values and styles that reference another element, or can do so by escapes or variables. References to gradients are removed
+ * before the test, because they copy no elements.
+ */
 const naming = /url\(|\\|var\(|filter\s*:|blur\(|shadow\(/i;
 
 /** Elements whose cost is unknown until something is loaded or run. */
 const unclear = 'set, animate, animateTransform, animateMotion, feImage, feTurbulence, feConvolveMatrix';
 
-/** Style sheets with only class rules, as drawing programs write them. */
+/** Matches style sheets that have only class rules, which is usual for drawing programs. */
 const classRules = /^\s*(?:(?:\.[\w-]+[\s,]*)+\{[^{}]*\}\s*)*$/;
 
 /**
- * Returns whether a browser can draw an SVG quickly. Copied elements must not contain copies; otherwise a few lines could require billions
- * of elements.
+ * Returns whether a browser can draw an SVG quickly. A copied element must not contain copies itself; otherwise a few lines could require
+ * an astronomical number of elements.
+ * @param drawing parsed document. Nothing in it has been loaded or run
  */
 function isDrawable(drawing: Document): boolean {
   const elements = [...drawing.querySelectorAll('*')];
@@ -153,13 +157,13 @@ function attributeText(element: Element): string {
   return [...element.attributes].map(({ value }) => value).join('\n');
 }
 
-/** Filter steps and HTML elements count several times, because drawing them costs more. */
+/** Returns the number of elements in a subtree. Filter steps and HTML elements count several times, because drawing them costs more. */
 function drawingCost(parent: ParentNode): number {
   const count = (selector: string) => parent.querySelectorAll(selector).length;
   return 1 + count('*') + filterCost * count('filter *') + 5 * count('foreignObject *');
 }
 
-/** Returns an upper limit for the number of points in a line, each of which can have a marker. */
+/** Returns an upper limit for the number of points in a line. Each point can have a marker. */
 function countPoints(element: Element): number {
   return ((element.getAttribute('d') ?? element.getAttribute('points') ?? '').match(/[a-z ,]/gi) ?? []).length;
 }

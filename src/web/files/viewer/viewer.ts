@@ -30,7 +30,7 @@ function alert(message: string): Shown {
 }
 
 interface FilePart {
-  /** Number of first bytes of the file that the part reads; of last bytes if negative. */
+  /** Number of bytes at the beginning of the file that the part reads first. If it is negative, the last bytes are read. */
   firstBytes: number;
   /** @throws Refusal */
   show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
@@ -44,7 +44,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
     });
     const file = await openFile(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
     const shown = await part.show(file, work.signal);
-    // The button for the source moves to the tools.
+    // The button that switches a formatted text to its source is moved to the tools.
     const choice = shown.querySelector<HTMLElement>(':scope > .form-choice > button');
     choice?.parentElement?.remove();
     return { nodes: [shown], tools: choice ? [choice] : [], clean: () => work.abort() };
@@ -55,7 +55,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 }
 
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
-  // Check the film first: the browser's password dialog could block the page, and a missing film would look damaged.
+  // Check the film first. Otherwise the browser's password dialog could block the page, and a missing film would look damaged.
   const problem = await obstacle(src);
   if (problem !== undefined) return alert(problem);
   const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
@@ -63,13 +63,13 @@ async function film(src: string, label: string, stage: HTMLElement, go: (by: num
   const swipes = watchSwipes(stage, element, go);
   const clean = () => {
     swipes.abort();
-    // With a source, the hidden film would still be loaded.
+    // With a source, the browser would continue to load the hidden film.
     element.removeAttribute('src');
   };
   return { nodes: [element], clean };
 }
 
-// With the file's own URL, the browser's PDF viewer shows its name and can request parts.
+// The file's own URL is used, so that the browser's PDF viewer shows its name and can request parts of it.
 async function pdf(src: string, label: string): Promise<Shown> {
   const problem = await obstacle(src);
   return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem);
@@ -77,7 +77,10 @@ async function pdf(src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/** The viewer steps either through pictures and films, or through other files. */
+/**
+ * Returns whether a row's file is a picture or a film. If the first shown file is a picture or a film, the viewer steps only through
+ * pictures and films. Otherwise, it steps only through other files.
+ */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
   return kind === 'image' || kind === 'video';
@@ -89,7 +92,7 @@ function listSequence(row: Row): Row[] {
   );
 }
 
-/** Shows a file in a layer that covers its folder. */
+/** Shows a file in a layer that covers its folder, with buttons for the previous and the next file. */
 export function showFile(first: Row): void {
   let row = first;
   let rows = listSequence(row);
@@ -167,7 +170,7 @@ export function showFile(first: Row): void {
 
   const end = () => {
     marker.replaceWith(notices);
-    // The dialog is not always closed by the layer.
+    // `leave` is called here as well, because the dialog is not always closed by the layer.
     layer.leave();
     shown.clean?.();
     forgetPictures();
@@ -203,7 +206,7 @@ export function showFile(first: Row): void {
     layer.leave();
   });
   dialog.addEventListener('close', end);
-  // Elements outside of an open dialog are neither visible nor announced.
+  // Elements outside of an open dialog are neither visible nor announced, so the notices are moved into it.
   const notices = byId('notices');
   const marker = document.createComment('');
   notices.replaceWith(marker);
@@ -225,7 +228,7 @@ const arrows: Readonly<Record<string, Point>> = {
   ArrowDown: { x: 0, y: -stride },
 };
 
-/** Shows a picture that can be zoomed and moved. */
+/** Shows a picture that can be zoomed and moved. @param go shows the file that is `by` steps away */
 async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   const image = await loadPicture(row);
   if (typeof image === 'string') return alert(image);

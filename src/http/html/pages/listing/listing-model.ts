@@ -11,16 +11,19 @@ export function orderQuery({ column, direction, folders }: ListingOrder): string
   return `?sort=${column}&order=${direction}&folders=${folders}`;
 }
 
-/** Browsers cannot handle ten times that number. */
+/** Maximum number of rows per page. Browsers cannot handle ten times that number. */
 export const rowsOfPage = 10_000;
 
-/** The page of a larger folder has only the first rows. The script fetches the others, and removes rows far from the visible part. */
+/**
+ * A folder with at most this number of members gets a page with all rows. The page of a longer folder contains only the first rows. The
+ * script fetches the others, and removes rows that are far from the visible part.
+ */
 export const longFolder = 500;
 
-/** They fill most windows; each further row takes slow browsers some milliseconds. */
+/** Number of rows in the page of a long folder. They fill most windows. Each further row would take slow browsers some milliseconds. */
 export const firstRows = 20;
 
-/** The shown members of a sorted folder. */
+/** The shown members of a sorted folder: index of the first one, and index after the last one. */
 export interface ShownRange {
   from: number;
   to: number;
@@ -32,7 +35,7 @@ export function rangeOfPage(page: number, count = rowsOfPage): ShownRange {
   return { from, to: from + count };
 }
 
-/** Data for the page of a folder, even one that the account may not list. */
+/** Data for the page of a folder. All of it is known even if the account may not list the folder. */
 export interface FolderModel {
   path: VirtualPath;
   /** Whether the client may learn which members exist. */
@@ -41,10 +44,10 @@ export interface FolderModel {
   mayReplace: boolean;
   onNameTaken: 'refuse' | 'number';
   largestFileBytes?: number | undefined;
-  /** Days for which new files cannot be changed or deleted; 0 without retention. */
+  /** Number of days for which new files cannot be changed or deleted; 0 without retention. */
   retainDays: number;
   mayCreateFolder: boolean;
-  /** The metadata of uploads, and the name of its header; null for none. */
+  /** The metadata that uploads may have, and the name of its header; null if uploads have no metadata. */
   metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;
   flash: { isError: boolean; text: string } | undefined;
   /** Information about the link, for its visitors. */
@@ -54,13 +57,13 @@ export interface FolderModel {
 /** The content of a folder's page. */
 export interface ListingModel extends FolderModel {
   entries: SortedListing;
-  /** The number of names that are not UTF-8; final when all entries are read. */
+  /** Returns the number of names that are not UTF-8. It is final only after all entries are read. */
   unreadableNames: () => number;
   order: ListingOrder;
   view: View;
-  /** Counted from 1. */
+  /** Number of the page, counted from 1. */
   page: number;
-  /** Whether the reply has all rows even of a long folder. */
+  /** Whether the reply contains all rows of the page, even if the folder is long. */
   isWhole: boolean;
   /** URL of the page with all rows, for browsers without scripts. */
   wholeUrl: string;
@@ -68,8 +71,8 @@ export interface ListingModel extends FolderModel {
   mayDelete: boolean;
   mayRename: boolean;
   /**
-   * Limits for new links, as the script reads them: default and maximum lifetime in days, then `password` if each link needs one. Undefined
-   * if the account must not share members.
+   * Limits for new links, as the page's script reads them: default and maximum lifetime in days, then `password` if each link needs a
+   * password. Undefined if the account must not share members.
    */
   share: string | undefined;
   triggers: readonly { name: string; style: string }[];

@@ -7,7 +7,7 @@ import { type FolderModel, firstRows, type ListingModel, longFolder, orderQuery,
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 
-/** The table head. Each title is a link that sorts by its column; a second click reverses the order. */
+/** The table head. Each column title is a link that sorts by the column. For the column of the current order, the link reverses the order. */
 function listingHead(context: PageContext, order: ListingOrder) {
   const { language } = context;
   return html`<thead role="rowgroup"><tr role="row">
@@ -19,7 +19,7 @@ ${sortMenu(context, order)}
 </tr></thead>`;
 }
 
-/** A menu with the orders of all columns, because the grid view has no column titles. */
+/** Renders a menu with the orders of all columns, because the grid view has no column titles. */
 function sortMenu({ language }: PageContext, order: ListingOrder) {
   const links = sortColumns.map((name) => {
     const isSorted = order.column === name;
@@ -42,7 +42,7 @@ export function nextDirection({ column, direction }: TableOrder, asked: string):
   return asked === 'size' || asked === 'modified' ? 'desc' : 'asc';
 }
 
-/** The title of a column as a link that sorts by it. @param localLabel the label that the script shows instead */
+/** Renders the title of a column as a link that sorts by the column. @param localLabel the label that the script shows instead */
 export function column(order: TableOrder, name: string, label: string, query: string, localLabel?: string): Html {
   const isSorted = order.column === name;
   const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
@@ -50,7 +50,7 @@ export function column(order: TableOrder, name: string, label: string, query: st
 <span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
 }
 
-/** The toggle button for folders before files. */
+/** The toggle button that lists folders before files. While it is not pressed, folders and files are mixed. */
 function foldersSwitch({ language }: PageContext, { column, direction, folders }: ListingOrder) {
   const isFirst = folders === 'first';
   const label = language.text('foldersFirst');
@@ -64,7 +64,7 @@ function foldersSwitch({ language }: PageContext, { column, direction, folders }
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const batches = model.entries[Symbol.asyncIterator]();
   try {
-    // After the first batch, the folder's size is known, or that it is large.
+    // After the first batch, it is known how many members the folder has, or at least that it is large.
     const first = await batches.next();
     const isShort = !model.isWhole && model.entries.count > longFolder;
     const marker = '<!--rows-->';
@@ -113,12 +113,12 @@ ${about}
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
 
-/** The attributes with the limits of uploads and of links, for the page's script. */
+/** The attributes that tell the page's script the limits of uploads, and of links that share a file or folder. */
 export function limitsData({ largestFileBytes, share }: Partial<ListingModel>): Html {
   return html`${largestFileBytes && html` data-largest="${largestFileBytes}"`}${share !== undefined && html` data-links="${share}"`}`;
 }
 
-/** The rights for which the script offers actions. The service checks every request anyway. */
+/** The rights for which the script offers actions. They only affect the page: the service checks every request anyway. */
 export function rightNames(
   { account }: PageContext,
   model: FolderModel & Partial<Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'>>,

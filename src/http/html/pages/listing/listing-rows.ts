@@ -6,8 +6,8 @@ import type { PageContext } from '../page.ts';
 import { type ListingModel, orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
 
 /**
- * Renders the end of a listing: the numbers of members and of unreadable names. If only the first rows of the page are sent, `data-rows` is
- * the number of all its rows.
+ * Renders the end of a listing: the numbers of members and of unreadable names. A very large folder also has links to its other pages,
+ * and an empty folder has a text. If only the first rows of the page are sent, `data-rows` tells the script how many rows the page has.
  */
 function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange) {
   const { language } = context;
@@ -36,7 +36,7 @@ ${before >= 1 && link(before, 'prev', 'previousPage')}<span>${language.text('pag
 </nav>`;
 }
 
-/** Yields the rows of one page in chunks, then the end of the listing. */
+/** Yields the rows of one page in chunks, then the end of the table and of the listing. */
 export async function* listingRows(
   context: PageContext,
   model: ListingModel,
@@ -59,7 +59,10 @@ export async function* listingRows(
   yield `${count === 0 ? '' : '</tbody>'}</table>${listingEnd(context, model, range).text}`;
 }
 
-/** Yields the rows of one page for the script: per line, a JSON list of name, icon classes, size in bytes and modification as Unix time. */
+/**
+ * Yields the rows of one page for the script, one line of JSON per row with name, icon classes, size in bytes and modification as Unix
+ * time.
+ */
 export async function* listingLines({ entries, page }: Pick<ListingModel, 'entries' | 'page'>): AsyncGenerator<string> {
   for await (const batch of inRange(entries, rangeOfPage(page))) {
     yield batch.map((entry) => `${JSON.stringify([entry.name, iconClasses(entry), entry.sizeBytes, modifiedSeconds(entry)])}\n`).join('');
@@ -83,15 +86,15 @@ function modifiedSeconds({ modifiedMs }: ListedEntry): number {
   return Math.floor(modifiedMs / 1000);
 }
 
-/** Names that need no escaping in HTML, unquoted attributes and URLs. */
+/** Matches names that need no escaping anywhere: in HTML, in unquoted attributes, in URLs. */
 const plainName = /^[\w.-]+$/;
 
-/** Nearly all other names: no escaping in HTML and quoted attributes, no right-to-left text. */
+/** Matches nearly all other names. They need no escaping in HTML and in quoted attributes, and have no right-to-left text. */
 const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**
- * Renders one row in as few bytes as HTML allows, because rows make up most of a large page. Some browsers forget the roles of cells in a
- * grid, so the script adds them.
+ * Renders one row in as few bytes as HTML allows (no end tags, no quotes, relative links), because rows make up most of a large page.
+ * Some browsers forget the roles of cells if a table is laid out as a grid, so the script adds the roles.
  */
 function row(language: Language, entry: ListedEntry, before: string, after: string, folder: string): string {
   const { name } = entry;

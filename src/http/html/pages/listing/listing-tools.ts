@@ -6,14 +6,15 @@ import type { FolderModel, ListingModel } from './listing-model.ts';
 
 type Key = NonNullable<ListingModel['metadata']>['keys'][number];
 
-/** Keys that are no patterns (docs/spec/authentication.md#expressions). */
+/** Matches keys that are plain names, not patterns (docs/spec/authentication.md#expressions). */
 const literalKey = /^[^*?[\]|!/]+$/;
 
 const maxCharacters = 1000;
 
 /**
- * The fields for the metadata of uploads. A pattern, or any key, needs a second field for the name of the key. They precede the file field,
- * because the service needs the metadata before the content.
+ * The fields for the metadata of uploads. A key that the configuration names has one field, for its value. For a pattern, or if any key is
+ * allowed, there is a second field for the name of the key. The fields precede the file field in the form, because the service needs the
+ * metadata before the content.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));
@@ -44,13 +45,16 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 `;
 }
 
-/** With an optional header, a required key is needed only with another key. The script and the service check that. */
+/**
+ * Renders an input. If the metadata header is optional, a required key is needed only when the user fills in another key. Both the script
+ * and the service check that.
+ */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
 
 /**
- * Renders the tools of a folder as forms without a script, which replaces those of class `plain`.
+ * Renders the tools of a folder as forms that work without a script. The script replaces the forms of class `plain`.
  *
  * @param more further tools
  */
@@ -88,10 +92,10 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
 }
 
 /**
- * The form that searches below a folder, or everywhere.
+ * Renders the form that searches a folder with everything below it, or all folders.
  *
  * @param asked the search that the form shows
- * @param all label of the field, for pages that show no folder: it searches all files of the account
+ * @param all label of the field, for pages that show no folder; such a form searches all files of the account
  */
 export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }, all?: string): Html {
   const hint = all ?? language.text('searchHint');
@@ -107,7 +111,7 @@ ${path !== '/' && scope}
 </form>`;
 }
 
-/** The buttons for the selected members. "Delete" asks for confirmation; the action `delete-members` does not. */
+/** The buttons for the selected members. "Delete" opens a page that asks for confirmation; the action `delete-members` does not ask. */
 export function memberActions({ language }: PageContext, model: Pick<ListingModel, 'mayDelete' | 'triggers'>) {
   return html`<div class="actions" id="actions">
 <button type="submit" name="action" value="download-members" title="${language.text('downloadZip')}">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>

@@ -38,14 +38,14 @@ export const languages = [
 
 /** A language of the pages, with its texts and its formats of dates and sizes. */
 export class Language {
-  /** en, de, fr or es. */
+  /** Tag of the texts: en, de, fr or es. */
   readonly tag: string;
   readonly #texts: Record<PageTextName, Text>;
   readonly #formats: LocalFormats;
 
   /**
    * @param tag language of the texts
-   * @param formatTag the same language with the reader's region (`en-GB`), for dates and numbers
+   * @param formatTag the same language with the region that the reader asked for (`en-GB`), for dates and numbers
    */
   constructor(tag: string, formatTag: string) {
     this.tag = tag;
@@ -74,14 +74,14 @@ export class Language {
 }
 
 const made = new Map<string, Language>();
-/** Each region adds a language, and clients can send any region. */
+/** Maximum number of cached languages. Each region adds one, and clients can send any region, so the cache must be limited. */
 const maxKept = 30;
 
 /**
  * Returns the language of the pages for a reader.
  *
- * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4); English is used if it names no language of the pages
- * @param chosen tag of the language that the reader chose; an unknown tag is ignored
+ * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4). If it names no language of the pages, English is used
+ * @param chosen tag of the language that the reader chose instead; an unknown tag is ignored
  */
 export function languageFor(acceptLanguage: string | undefined, chosen?: string): Language {
   const isKnown = chosen !== undefined && Object.hasOwn(texts, chosen);

@@ -29,13 +29,13 @@ async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: numbe
   return first;
 }
 
-/** Maximum size of a member, which the browser holds as a whole. */
+/** Maximum size in bytes of a member that is unpacked. The browser has to hold the whole member. */
 const maxBytes = 500_000_000;
 
-/** Size of the Blobs during unpacking, which the browser can move from memory to disk. */
+/** Size, in bytes, of the parts that become Blobs during unpacking. The browser can move Blobs from memory to disk. */
 const partBytes = 8 * 1024 * 1024;
 
-/** Unpacks a member into a Blob of a generic type, so that the browser saves it. @throws ZipFault */
+/** Unpacks a member into a Blob of a generic type, so that the browser saves it and does not show it. @throws ZipFault */
 async function memberFile(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<Blob> {
   if (member.sizeBytes > maxBytes) throw new ZipFault('too-large');
   const type = 'application/octet-stream';
@@ -61,27 +61,30 @@ const texts: Readonly<Record<ZipFaultReason, PreviewTextName>> = {
   'too-large': 'tooLargeToUnpack',
 };
 
-/** @throws `error` if it is not a fault of the archive */
+/** Returns a message for the user about a fault of an archive or a member. @throws `error` if it is any other error */
 function faultText(error: unknown): string {
   if (error instanceof ZipFault) return previewText(texts[error.reason]);
   if (error instanceof Refusal) return error.message;
   throw error;
 }
 
-/** Members that each step adds. */
+/** Number of members that each step adds to the list. */
 const batch = 500;
 
-/** The last bytes of an archive, which are read first. They contain the position of the central directory. */
+/**
+ * Number of bytes at the end of an archive that are read first, as a negative number. They contain the position of the central directory,
+ * or all of a short archive.
+ */
 export const firstBytes = -tailBytes;
 
 const { compare } = new Intl.Collator(formatTag, { numeric: true });
 
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Time after which the URL of a saved file is revoked. */
+/** Time in milliseconds after which the URL of a saved file is revoked. By then, the browser has saved the file. */
 const savingMs = 60_000;
 
-/** Lists the members of a ZIP archive. @param signal ends all work on the archive */
+/** Lists the members of a ZIP archive. Files can be saved, and text files can be shown. @param signal ends all work on the archive */
 export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   try {
     const archive = await openArchive(file);
@@ -112,13 +115,13 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const nextItems = async () => {
     const before = archive.members.length;
     const read = archive.next(batch);
-    // If the first step fails, the caller shows the error instead of a list.
+    // If the first step fails, the caller shows the error instead of a list. If a later step fails, the list stays.
     await (before === 0 ? read : tried(read));
     const { members } = archive;
     const all = previewText('members', { count: archive.count() });
     count.textContent = archive.isAtEnd() ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
     const added = members.slice(before);
-    // Only a complete list is sorted. Members that are read later could belong between the others.
+    // Only the members of a complete list are sorted. Members that are read later could belong between them.
     return (before === 0 && archive.isAtEnd() ? added.sort((a, b) => compare(a.name, b.name)) : added).map(item);
   };
 

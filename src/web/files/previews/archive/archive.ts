@@ -11,14 +11,13 @@ import {
   type ZipMember,
 } from './zip-member.ts';
 
-/** Packed bytes of one step. Their content can be a thousand times as large. */
+/** Number of packed bytes that are inflated in one step. Their content can be about a thousand times as large. */
 const stepBytes = 4096;
 
 const localHeadBytes = 30;
 
 /**
- * Unpacks a member in pieces, up to its announced size. Never reads bytes of another member.
- *
+ * Unpacks a member in pieces. It yields at most as many bytes as the directory announces, and never reads bytes of another member.
  * @param known members whose records have been read
  * @throws ZipFault if the content cannot be unpacked, or does not match the announced size or CRC-32
  */
@@ -62,7 +61,7 @@ function push(inflate: Inflate, step: Uint8Array, isLast: boolean): void {
   }
 }
 
-/** The length of a local header can differ from that in the directory (APPNOTE 4.3.7). */
+/** Finds the start of a member's content, which depends on the length of its local header (APPNOTE 4.3.7). */
 async function contentStart(member: ZipMember, file: ArchiveFile, directory: ZipDirectory): Promise<number> {
   const at = directory.before + member.offset;
   if (at + localHeadBytes > directory.start) throw new ZipFault('damaged');
@@ -72,7 +71,7 @@ async function contentStart(member: ZipMember, file: ArchiveFile, directory: Zip
   return at + localHeadBytes + view.getUint16(26, true) + view.getUint16(28, true);
 }
 
-/** Members at the same offset have no space, so they count as damaged. */
+/** Returns the start of the next member, or of the directory. Members at the same offset have no space, so they count as damaged. */
 function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly ZipMember[]): number {
   let end = directory.start;
   for (const other of known) {
@@ -81,7 +80,7 @@ function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly 
   return end;
 }
 
-/** Bytes of the central directory in one request, usually of two thousand members or more. */
+/** Number of bytes of the central directory in one request. They usually describe two thousand members or more. */
 const pieceBytes = 256 * 1024;
 
 /** A ZIP archive, read on demand. */
@@ -98,7 +97,7 @@ export async function openArchive(file: ArchiveFile) {
     members: known as readonly ZipMember[],
     isAtEnd,
 
-    /** Until all members have been read, this is the number that the archive announces. */
+    /** Returns the number of members. Until all have been read, it is the number that the archive announces. */
     count: () => (isAtEnd() ? known.length : Math.max(directory.count, known.length)),
 
     /** Reads up to `most` further members. @throws ZipFault if the directory is damaged */

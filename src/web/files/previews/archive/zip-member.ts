@@ -18,18 +18,18 @@ export interface ArchiveFile {
 }
 
 export interface ZipDirectory {
-  /** Number of members that the archive announces, perhaps wrongly. */
+  /** Number of members that the archive announces. It can be wrong. */
   count: number;
   start: number;
   end: number;
-  /** Number of bytes before the archive, such as a program that unpacks it. */
+  /** Number of bytes before the archive, for example of a program that unpacks it. */
   before: number;
 }
 
 const endBytes = 22;
 const locatorBytes = 20;
 
-/** Number of last bytes that certainly contain the end record and the ZIP64 locator before it. */
+/** Number of bytes at the end of a file that certainly contain the end record and the ZIP64 locator before it. */
 export const tailBytes = endBytes + 0xffff + locatorBytes;
 
 const end64Bytes = 56;
@@ -46,7 +46,7 @@ export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
   return directoryBefore(tailStart + at, tail.getUint16(at + 10, true), tail.getUint32(at + 12, true), tail.getUint32(at + 16, true));
 }
 
-/** The end record is the last one whose comment fits into the file. */
+/** Finds the start of the end record. It is the last record whose comment fits into the file. */
 function endIn(tail: DataView): number | undefined {
   for (let at = tail.byteLength - endBytes; at >= 0; at--) {
     if (tail.getUint32(at, true) === 0x06054b50 && at + endBytes + tail.getUint16(at + 20, true) <= tail.byteLength) return at;
@@ -56,7 +56,7 @@ function endIn(tail: DataView): number | undefined {
 
 async function directory64(file: ArchiveFile, tail: DataView, locator: number, tailStart: number): Promise<ZipDirectory> {
   if (tail.getUint32(locator + 16, true) > 1) throw new ZipFault('in-parts');
-  // If bytes precede the archive, the offset in the locator is wrong. So the position before the locator is tried, too.
+  // If there are bytes before the archive, the offset in the locator is wrong. So the position directly before the locator is tried, too.
   const places = [safe(tail.getBigUint64(locator + 8, true)), tailStart + locator - end64Bytes];
   for (const at of places) {
     if (at < 0 || at + end64Bytes > tailStart + locator) continue;
@@ -78,7 +78,7 @@ function dataView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A number that JavaScript cannot represent exactly is larger than any file, so it counts as damaged. */
+/** Converts a 64-bit number. A number that JavaScript cannot represent exactly is larger than any file, so it counts as damaged. */
 function safe(value: bigint): number {
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new ZipFault('damaged');
   return Number(value);
@@ -97,7 +97,7 @@ export function crc32(bytes: Uint8Array, before: number): number {
   return ~crc >>> 0;
 }
 
-/** Code page 437 from 0x80 on, the encoding of names that are not in UTF-8 (APPNOTE D.1). */
+/** The characters from 0x80 on in code page 437, which is the encoding of names that are not in UTF-8 (APPNOTE D.1). */
 const upperHalf =
   'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
@@ -120,15 +120,15 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
-/** A member, as the central directory describes it. */
+/** A member of an archive, as the central directory describes it. */
 export interface ZipMember {
-  /** Path with `/` between folders; the path of a folder ends in `/`. */
+  /** Path in the archive, with `/` between folders; the path of a folder ends in `/`. */
   name: string;
   isFolder: boolean;
-  /** Size that the directory announces. */
+  /** Size of the unpacked content, as the directory announces it. */
   sizeBytes: number;
   packedBytes: number;
-  /** Unix time; undefined if the archive has no valid time. */
+  /** Unix time in milliseconds; undefined if the archive has no valid time. */
   modifiedMs: number | undefined;
   /** Compression method (APPNOTE 4.4.5): 0 is none, 8 is DEFLATE. */
   method: number;
@@ -140,7 +140,7 @@ export interface ZipMember {
 const signature = 0x02014b50;
 const headBytes = 46;
 
-/** Maximum length of a member's record, which has three variable fields. */
+/** Maximum length of a member's record in bytes. The lengths of its three variable fields have 16 bits each. */
 export const maxRecordBytes = headBytes + 3 * 0xffff;
 
 /**
@@ -197,7 +197,7 @@ function extrasIn(view: DataView): Map<number, DataView> {
   return extras;
 }
 
-/** The ZIP64 extra field contains the values that need more than 32 bits, one after the other (APPNOTE 4.5.3). */
+/** Replaces the values that need more than 32 bits. The ZIP64 extra field contains them one after the other (APPNOTE 4.5.3). */
 function largeValues(extras: Map<number, DataView>, values: [number, number, number]): [number, number, number] {
   const large = extras.get(0x0001);
   let at = 0;
@@ -209,13 +209,13 @@ function largeValues(extras: Map<number, DataView>, values: [number, number, num
   }) as [number, number, number];
 }
 
-/** Info-ZIP's extended timestamp, in UTC. */
+/** Returns the modification time in Info-ZIP's extended timestamp, which is in UTC. */
 function timestamp(extras: Map<number, DataView>): number | undefined {
   const field = extras.get(0x5455);
   return field && field.byteLength >= 5 && (field.getUint8(0) & 1) !== 0 ? field.getInt32(1, true) * 1000 : undefined;
 }
 
-/** MS-DOS time (APPNOTE 4.4.6). Its time zone is unknown, so it is taken as local time. */
+/** Reads an MS-DOS time (APPNOTE 4.4.6). Its time zone is unknown, so it is taken as local time. */
 function dosTime(date: number, time: number): number | undefined {
   const [month, day] = [(date >> 5) & 15, date & 31];
   if (month < 1 || month > 12 || day < 1) return undefined;

@@ -1,6 +1,6 @@
 import { pause } from '../pause.ts';
 
-/** JSON as it was written, with large numbers, the order of members and repeated names, which `JSON.parse` would change. */
+/** JSON as it was written. It keeps large numbers, the order of members and repeated names, which `JSON.parse` would change. */
 export type Json =
   | { kind: 'object'; members: [name: string, value: Json][] }
   | { kind: 'array'; values: Json[] }
@@ -29,7 +29,7 @@ export async function readJson(text: string, signal: AbortSignal): Promise<Json 
     return true;
   };
 
-  // These functions consume a token and return whether it is allowed here.
+  // Each of these functions consumes a token and returns whether the token is allowed here.
   const takeValue = (value: Json): boolean => {
     if (!expects('value', 'value-or-end')) return false;
     const parent = open.at(-1);

@@ -24,7 +24,7 @@ import { html, xml } from '@codemirror/legacy-modes/mode/xml';
 import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 import { type StreamParser, StringStream } from '@codemirror/streamparser';
 
-/** Colour classes, each with CodeMirror's names of tokens. */
+/** Colour classes, each with the names that CodeMirror gives to its tokens. */
 const tokensByClass = {
   keyword: 'keyword controlKeyword operatorKeyword modifier',
   string: 'string character regexp inserted',
@@ -47,7 +47,7 @@ const tabSize = 4;
 const indentUnit = 2;
 
 function tokenClass(style: string | null): string | undefined {
-  // A style is a list of names with parts. The first part with a colour counts.
+  // A style is a list of names, separated by spaces. Each name has parts, separated by dots. The first part with a colour counts.
   return style
     ?.split(/[ .]/)
     .map((token) => classes.get(token))
@@ -55,9 +55,8 @@ function tokenClass(style: string | null): string | undefined {
 }
 
 /**
- * Colours the lines of a program. Pass them in their order, because a comment can continue in the next line.
- *
- * @returns a function that takes a line without its end, and returns its parts
+ * Colours the lines of a program. They must be passed in their order, because a comment or string can continue in the next line.
+ * @returns a function that takes the next line without its line end, and returns the parts of that line
  */
 export function colourLines(language: Language): (line: string) => Part[] {
   const state = language.startState?.(indentUnit);
@@ -76,7 +75,7 @@ export function colourLines(language: Language): (line: string) => Part[] {
   };
 }
 
-/** If the language throws, or does not advance in ten attempts, the token gets no colour. */
+/** Reads the next token. If the language throws, or does not advance in ten attempts, the token gets no colour. */
 function nextToken(stream: StringStream, language: Language, state: unknown): string | null {
   try {
     for (let attempt = 0; attempt < 10; attempt++) {
@@ -120,7 +119,7 @@ const php = clike({
   multiLineStrings: true,
 });
 
-// CodeMirror's mode has the keywords of twelve dialects, as large as ten languages.
+// CodeMirror's own mode contains the keywords of twelve dialects, which need as much space as ten other languages.
 const sqlWords =
   'add all alter and any as asc begin between by cascade case check column commit constraint create cross database default delete desc ' +
   'distinct drop else end except exists foreign from full function grant group having if in index inner insert intersect into is join key ' +
@@ -142,7 +141,7 @@ const sql = simpleMode({
   ],
 });
 
-/** By file extension, or by the name of a file without a dot. Code blocks in Markdown use the same names. */
+/** Languages by file extension, or by the whole name of a file without a dot. Code blocks in Markdown use the same names. */
 const byNames = [
   [javascript, 'js mjs cjs jsx javascript'],
   [typescript, 'ts tsx cts mts typescript'],

@@ -1,7 +1,7 @@
 import { Lexer, type Token, Tokenizer, type TokensList } from 'marked';
 import { pause } from '../pause.ts';
 
-/** Where a document is, which decides where its links and pictures may lead. */
+/** The location of a document, which decides where its links and pictures may lead. */
 export interface DocumentPlace {
   url: string;
   /** Base URL of the account's files. */
@@ -11,8 +11,7 @@ export interface DocumentPlace {
 /**
  * Returns the URL of a link to the web, to an e-mail address or to a file of the account. Other URLs of the service are refused, because
  * opening them can have an effect, such as signing out.
- *
- * @param place undefined for a document without a URL, such as one in an archive
+ * @param place undefined for a document without a URL, such as one in an archive. Its relative links lead nowhere
  * @returns undefined if the link is refused
  */
 export function linkUrl(href: string, place: DocumentPlace | undefined): string | undefined {
@@ -24,7 +23,10 @@ export function linkUrl(href: string, place: DocumentPlace | undefined): string 
   return isForeign || place === undefined || url.href.startsWith(place.rootUrl) ? url.href : undefined;
 }
 
-/** Returns the URL of a picture among the account's own files. Other servers would learn about the reader. */
+/**
+ * Returns the URL of a picture that is one of the account's own files. Other pictures are not loaded, because their servers would learn
+ * about the reader.
+ */
 export function pictureUrl(href: string, place: DocumentPlace | undefined): string | undefined {
   const url = parsed(href, place);
   if (!url || !place || !url.href.startsWith(place.rootUrl)) return undefined;
@@ -37,13 +39,13 @@ function parsed(href: string, place: DocumentPlace | undefined): URL | undefined
   return URL.canParse(href, place?.url) ? new URL(href, place?.url) : undefined;
 }
 
-/** The most common named characters of HTML. */
+/** The most common named characters of HTML, each with its name first. */
 const characterNames =
   'amp& lt< gt> quot" apos\' nbsp\u00a0 copy© reg® trade™ hellip… ndash– mdash— lsquo‘ rsquo’ ldquo“ rdquo” laquo« raquo» bull• middot· deg° ' +
   'times× euro€ larr← rarr→ uarr↑ darr↓';
 const characters = new Map(characterNames.split(' ').map((pair) => [pair.slice(0, -1), pair.slice(-1)]));
 
-/** Replaces the character references of HTML, by name or number. */
+/** Replaces the character references of HTML, by name or number, with the characters. */
 export function decodeEntities(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,8}));/gi,
@@ -78,25 +80,28 @@ export function withoutTags(html: string): string {
   }
 }
 
-/** Returns the end of the element; the end of the text if it is not closed. */
+/** Returns the end of an element whose content is not shown; the end of the text if the element is not closed. */
 function findEnd(html: string, name: string, start: number): number {
   const ending = endings[name] as RegExp;
   ending.lastIndex = start + name.length + 1;
   return ending.exec(html)?.index ?? html.length;
 }
 
-/** Maximum depth of nested blocks and marks. Deeper ones are shown as they are written. */
+/** Maximum depth of nested blocks and marks that are parsed. Deeper ones are shown as they are written. */
 const deepest = 24;
 
-/** Maximum length of a text that is searched for marks. The search for each closing mark can reach its end. */
+/**
+ * Maximum length, in characters, of a text that is searched for marks. The limit is low, because for each mark, the search for the other
+ * mark of its pair can reach the end of the text.
+ */
 const longestRun = 10_000;
 
-/** Time limit for finding blocks, which can take quadratic time. */
+/** Time limit for finding blocks, in milliseconds. For some texts the time grows with the square of the length. */
 const maxMs = 500;
 
 class TooLong extends Error {}
 
-/** For each block the lexer calls `space` first, so the time is checked there. */
+/** Throws TooLong after the time limit. For each block the lexer calls `space` first, so the time is checked there. */
 class TimedTokenizer extends Tokenizer {
   readonly #endMs = performance.now() + maxMs;
   isTimed = true;

@@ -5,7 +5,7 @@ import { pictureProblem } from '../../viewer/picture-file.ts';
 import { previewText } from '../preview-text.ts';
 import { type DocumentPlace, decodeEntities, linkUrl, pictureUrl, readMarkdown, withoutTags } from './markdown-tokens.ts';
 
-/** Puts wide content into a scrollable box, where arrow keys do not show the next file. @param label accessible name */
+/** Puts wide content into a scrollable box. In the box, arrow keys scroll and do not show the next file. @param label accessible name */
 export function scrollable(content: HTMLElement, label: string): HTMLElement {
   const box = make('div.wide-content', { tabIndex: 0, role: 'region', ariaLabel: label }, content);
   box.addEventListener('keydown', (event) => {
@@ -18,7 +18,7 @@ const maxPictures = 100;
 
 interface MarkdownOptions {
   place: DocumentPlace | undefined;
-  /** @param language name of the language in the document */
+  /** Builds the element of a code block. @param language name of the language in the document */
   showProgram: (text: string, language: string) => HTMLElement;
   signal: AbortSignal;
 }
@@ -26,7 +26,6 @@ interface MarkdownOptions {
 /**
  * Builds elements from Markdown. Nothing is parsed as HTML: tags are dropped, links lead only to the web, to e-mail addresses or to files,
  * and pictures can be only the account's own files.
- *
  * @returns undefined if it would take too long
  */
 export async function showMarkdown(text: string, { place, showProgram, signal }: MarkdownOptions): Promise<HTMLElement | undefined> {
@@ -40,7 +39,7 @@ export async function showMarkdown(text: string, { place, showProgram, signal }:
       case 'paragraph':
         return make('p', ...all(token.tokens));
       case 'heading':
-        // The dialog has a heading of level 2.
+        // The dialog has a heading of level 2, so the document's headings start at level 3.
         return make(`h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as 'h3', {}, ...all(token.tokens));
       case 'text':
         return token.tokens ? all(token.tokens) : new Text(decodeEntities(token.text));
@@ -103,7 +102,7 @@ export async function showMarkdown(text: string, { place, showProgram, signal }:
     const shown = make('img', { loading: 'lazy', alt, title: title ?? '' });
     const giveUp = () => shown.replaceWith(`[${alt || href}]`);
     shown.addEventListener('error', giveUp);
-    // One after the other.
+    // Check the pictures one after the other.
     checked = checked.then(async () => {
       if (signal.aborted) return;
       if ((await pictureProblem(src, (url, headers) => send('GET', url, { headers }))) !== undefined) giveUp();

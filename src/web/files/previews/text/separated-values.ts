@@ -1,11 +1,11 @@
-/** If several fit equally well, the first one is used. */
+/** Separators between values. If several fit equally well, the first one is used. */
 const separators = [',', ';', '\t', '|'];
 
-/** Records that are used to guess the separator. */
+/** Number of records that are used to guess the separator. */
 const guessedBy = 20;
 
 interface SeparatedValues {
-  /** The first records. They can have different numbers of values. */
+  /** The first records of the text. They can have different numbers of values. */
   records: string[][];
   isCut: boolean;
 }
@@ -13,11 +13,10 @@ interface SeparatedValues {
 /**
  * Reads up to `most` records of separated values (RFC 4180) with any usual separator and line end. Text after a closing quote belongs to
  * the value.
- *
- * @param isWhole whether the text is the whole file. If not, the last record is perhaps incomplete, and is omitted
+ * @param isWhole whether the text is the whole file. If it is not, the last record is perhaps incomplete, so it is omitted
  */
 export function readSeparatedValues(text: string, most: number, isWhole: boolean): SeparatedValues {
-  // Excel can name the separator in a first line.
+  // Excel can name the separator in an additional first line.
   const named = /^sep=(.)\r?\n/.exec(text);
   const body = named ? text.slice(named[0].length) : text;
   const reader = new Reader(body, named?.[1] ?? likelySeparator(body));
@@ -26,7 +25,7 @@ export function readSeparatedValues(text: string, most: number, isWhole: boolean
   return { records, isCut: !reader.isAtEnd || !isWhole };
 }
 
-/** Returns the separator with which most records have as many values as the first. */
+/** Returns the separator with which the largest share of the records has as many values as the first record. */
 function likelySeparator(text: string): string {
   let best = { separator: ',', score: 0 };
   for (const separator of separators) {

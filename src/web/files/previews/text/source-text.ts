@@ -8,11 +8,11 @@ import { inSteps } from './steps.ts';
 
 type LineParts = ReturnType<typeof colourLines>;
 
-/** A file or a member of an archive. */
+/** A text to show, which is a file or a member of an archive. */
 export interface TextContent {
   name: string;
   sizeBytes: number;
-  /** undefined if relative links in the text cannot be resolved. */
+  /** The location of the text; undefined if relative links in it cannot be resolved. */
   place: DocumentPlace | undefined;
   start(lengthBytes: number): Promise<Uint8Array>;
 }
@@ -30,18 +30,21 @@ export function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Maximum number of bytes that are read step by step. */
+/** Maximum number of bytes of a table or a text that are read step by step. */
 export const maxGrownBytes = 16 * 1024 * 1024;
 
-/** Lines that the browser lays out together. */
+/** Number of lines that the browser lays out together when they scroll into view. */
 const groupLines = 50;
 
 const longestColoured = 2000;
 
-/** Length of the pieces of a very long line. Wrapping a piece takes quadratic time. */
+/**
+ * Maximum length, in characters, of the pieces into which a very long line is split. The time that the browser takes to wrap a piece grows
+ * with the square of its length.
+ */
 const longestPiece = 10_000;
 
-/** Fills an element in steps, so that the page reacts meanwhile. @throws the reason of `signal` if it is aborted */
+/** Fills an element with a text, and lets the page react meanwhile. @throws the reason of `signal` if it is aborted */
 async function fillCode(element: HTMLElement, text: string, partsOf: LineParts | undefined, signal: AbortSignal): Promise<void> {
   let group: Node[] = [];
   const finish = () => {
@@ -85,26 +88,26 @@ function partsOf(name: string): LineParts | undefined {
 /** Shows a text unchanged. The element is filled step by step. */
 export function program(source: string, name: string, signal: AbortSignal): HTMLElement {
   const element = make('pre');
-  // Rejects when another file is shown.
+  // `fillCode` rejects when another file is shown. In that case, nothing remains to be done.
   fillCode(element, source, partsOf(name), signal).catch(() => {});
   return element;
 }
 
-/** Limits of each step of a long text. The second is for files with few line breaks. */
+/** Maximum number of lines, and of characters, that each step of a long text shows. The second limit is for files with few line breaks. */
 const stepLines = 1000;
 const stepCharacters = 512 * 1024;
 
 interface Step {
   end: number;
   lines: number;
-  /** Whether more text would not change the step. */
+  /** Whether the step stays the same even if more of the text is loaded. */
   isFull: boolean;
 }
 
 /**
  * Returns the next step of a text.
  *
- * @param isWhole whether the text is complete. If not, its last line is perhaps cut off, and is omitted
+ * @param isWhole whether the text is complete. If it is not, its last line is perhaps cut off, so it is omitted
  */
 function nextStep(text: string, from: number, isWhole: boolean): Step {
   let end = from;
@@ -150,7 +153,7 @@ export function growingText(content: TextContent, first: string, readBytes: numb
     await fillCode(element, part, parts, signal);
     const isEnd = nextStep(source, shown, total !== undefined).end === shown && !mayRead();
     if (total !== undefined && isEnd) return { words: undefined, next: 0 };
-    // The part ends within a line, so the progress is in bytes.
+    // The part ends within a line, so the progress is shown in bytes instead of lines.
     if (!part.endsWith('\n')) {
       const doneBytes = Math.round((shown / source.length) * loaded);
       return { words: sharedText('running', { done: sizeText(doneBytes), total: sizeText(sizeBytes) }), next: isEnd ? 0 : undefined };

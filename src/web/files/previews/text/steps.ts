@@ -4,15 +4,15 @@ import { previewText } from '../preview-text.ts';
 import { Refusal } from '../remote-file.ts';
 
 interface Reached {
-  /** Says how much is shown; undefined if everything is. */
+  /** A text that says how much is shown; undefined if everything is shown. */
   words: string | undefined;
-  /** Number of rows or lines of the next step: 0 at the end, undefined if unknown. */
+  /** Number of rows or lines that the next step will show: 0 at the end, undefined if it is unknown. */
   next: number | undefined;
 }
 
 /**
- * Shows long content in steps, with a line that says how much is shown, and a button for the next step.
- *
+ * Shows long content in steps, with a line that says how much of it is shown, and a button for the next step.
+ * @param step shows the next part
  * @param signal aborted when the content is no longer shown
  */
 export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
@@ -30,7 +30,7 @@ export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
       element.hidden = words === undefined;
       button.lastChild?.replaceWith(next === undefined ? previewText('showMore') : previewText('showMoreRows', { count: next }));
     } catch (error) {
-      // Another file is shown now.
+      // If another file is shown now, the error no longer matters.
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       counter.textContent = text('error', { reason: error.message });

@@ -11,12 +11,12 @@ import { readSeparatedValues } from './separated-values.ts';
 import { decodeText, growingText, maxGrownBytes, program, type TextContent } from './source-text.ts';
 import { inSteps } from './steps.ts';
 
-/** JSON members that each step adds. */
+/** Number of JSON members that each step adds to a list. */
 const batch = 100;
 
 const maxValueCharacters = 2000;
 
-/** The elements of a folded part are created when it is unfolded. */
+/** Shows JSON as a tree. The elements of a folded part are created when it is unfolded. */
 function showJson(value: Json): HTMLElement {
   const root = make('ul.tree', make('li', ...shown(undefined, value)));
   const first = root.querySelector('details');
@@ -71,14 +71,14 @@ export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement
   return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
 }
 
-/** Limits of a table: rows and cells of one step, and columns. */
+/** Limits of a table: the rows that one step adds, the columns, and the cells that one step adds. */
 const stepRows = 1000;
 const maxColumns = 100;
 const maxCells = 10_000;
 
 const maxCharacters = 500;
 
-/** Shows separated values as a table that grows in steps. @returns undefined if there are none */
+/** Shows separated values as a table that grows in steps and keeps its column names visible. @returns undefined if there are no values */
 async function showTable(content: TextContent, source: string, readBytes: number, signal: AbortSignal): Promise<Node | undefined> {
   const { sizeBytes } = content;
   let loaded = readBytes;
@@ -123,16 +123,19 @@ function cells(record: readonly string[], columns: number, name: 'td' | 'th'): H
   return row;
 }
 
-/** Number of bytes that are loaded first. Most texts are shorter. */
+/** Number of bytes of a text that are loaded first. Most texts are shorter. */
 export const firstBytes = 512 * 1024;
 
-/** Larger JSON, which has to be loaded as a whole, is not shown as a tree. */
+/** Maximum size, in bytes, of JSON that is shown as a tree. It has to be loaded as a whole. */
 const maxJsonBytes = 2 * 1024 * 1024;
 
-/** Larger Markdown is not formatted. */
+/** Maximum size, in bytes, of Markdown that is formatted. */
 const maxMarkdownBytes = 256 * 1024;
 
-/** Shows formatted Markdown, a table of separated values, a JSON tree, or a program in colours. A long text is shown in steps. */
+/**
+ * Shows formatted Markdown, a table of separated values, a JSON tree, or a program in colours. At first, only the beginning of a long text
+ * is shown.
+ */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
   const form = textForm(content);
