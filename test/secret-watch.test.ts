@@ -104,7 +104,7 @@ test('a finding fails its test after everything that was started has ended and t
   assert.throws(() => writeFileSync(join(folder, 'x'), ''), /ENOENT/);
 });
 
-test('the client of the tests refuses a reply that contains a secret, of its own request or of another client', async (t) => {
+test('the client of the tests refuses a reply that contains a secret, whether its own request or another client sent the secret', async (t) => {
   const server = createServer((request, response) => {
     const { authorization = '' } = request.headers;
     if (request.url === '/header') response.setHeader('X-Echo', authorization);

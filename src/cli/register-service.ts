@@ -28,7 +28,7 @@ const kinds: readonly Kind[] = [
     name: 'bans',
     description: 'bans of addresses and of account names in a running service',
     accounts: true,
-    help: 'A ban of an address refuses logins from an IPv4 address, or from the /64 network of an IPv6 address; --address finds the ban by any address in the network. A ban of a name follows ten wrong guesses for an account name within a minute, from all addresses together. It refuses the name for the rest of the minute, except from addresses from which the name has logged in before. Its ID has the form name:alice. --account finds the ban by any spelling of the name, because spellings that differ only in case, blanks or accents share one ban. For an administrator of the console, use administrator/NAME. Removing a ban also forgets the failures that led to it.',
+    help: 'A ban of an address refuses logins from an IPv4 address, or from the /64 network of an IPv6 address; --address finds the ban by any address in the network. A ban of a name follows ten wrong guesses for an account name within a minute, from all addresses together. It refuses the name for the rest of the minute, except from addresses from which the name has logged in before. Its ID has the form name:alice. --account finds the ban by any spelling of the name, because spellings that differ only in case, blanks or accents share one ban. For an administrator of the console, give --account administrator/NAME. Removing a ban also forgets the failures that led to it.',
   },
 ];
 

@@ -131,7 +131,7 @@ export const findingCodes = {
   syntax: 'The file does not parse as YAML or JSON.',
   'duplicate-key': 'A map has the same key twice.',
   aliases: 'YAML anchors and aliases that expand without bounds, or that do not exist.',
-  shape: 'Lists and maps are nested too deeply, or a key is not allowed anywhere.',
+  shape: 'Lists and maps are nested too deeply, or a key is `__proto__`, which is forbidden everywhere.',
   interpolation: 'A variable `${env:…}` is not set, or a file of `${file:…}` cannot be read.',
   'unknown-option': 'There is no such option; the hint has the nearest name.',
   'missing-option': 'A required option is missing.',

@@ -93,7 +93,7 @@ export class SshServer {
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Called when a reload removes or replaces this server. From then on, the accounts of the new configuration apply to its connections. */
+  /** Called when a reload removes or replaces this server. From then on, the new configuration's accounts apply to its open connections. */
   follow(chain: SshService['chain']): void {
     this.#service = { ...this.#service, chain };
   }

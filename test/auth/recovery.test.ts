@@ -49,7 +49,7 @@ test('a callout method that failed its test at the start is tested again every m
   await method.start();
   assert.deepEqual([method.state, asked], ['failed', 1]);
   clock.advance(60_000);
-  // While a request waits for its reply, its time-out is the only timer.
+  // While the request waits, its time-out is the only timer. The timer of the next test is set afterwards.
   await until('the second test failed, and the next is due in a minute', () => asked === 2 && clock.nextInMs === 60_000);
   assert.equal(method.state, 'failed');
   status = 401;

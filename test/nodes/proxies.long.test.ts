@@ -100,7 +100,7 @@ function load(client: Client, headers: Record<string, string>) {
     }
   };
   const running = Promise.all([
-    // A listing whose beginning was already sent ends with its node.
+    // If a node dies after it has sent the beginning of a listing, the listing is cut off.
     lane(async () => {
       const reply = await client.get('/home/', { user: null, headers }).catch(() => undefined);
       if (reply) reads.push(reply.status);

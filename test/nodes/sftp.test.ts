@@ -15,7 +15,7 @@ function portOf({ service }: TestNode): number {
   return Number(new URL(service.listening().find(({ uuid }) => uuid === 'sftp')?.url ?? '').port);
 }
 
-test('nodes share sessions, limits of accounts and locks over SSH; without Redis there are no new logins', {
+test('sessions, locks and limits of accounts apply to SFTP at all nodes; without Redis there are no new logins', {
   timeout: 90_000,
 }, async (t) => {
   const hostKey = makeKey(temporaryFolder(t), 'host_key');

@@ -40,8 +40,8 @@ const dueList = z.object({
   total: z.int().min(0),
 });
 /**
- * A copy of `toldOccurrence`. If the original were itself a reply, other replies would refer to it by `$ref`. In some of them, the
- * occurrence can be null, and OpenAPI 3.0 has no nullable `$ref`.
+ * A copy of `toldOccurrence`. If a reply consisted of the original itself, all replies that contain it would refer to it by `$ref`. In some
+ * of these replies, the occurrence can be null, and OpenAPI 3.0 has no nullable `$ref`.
  */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
