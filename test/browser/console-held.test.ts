@@ -84,7 +84,18 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
   assert.equal(await bulk.getByRole('button').first().isVisible(), false, 'without a selection, there are no buttons for it');
   await page.getByLabel('Select all that are shown').check();
   await page.getByLabel('Select /d').uncheck();
-  await bulk.getByRole('button', { name: 'Release 3' }).waitFor();
+  const release = bulk.getByRole('button', { name: 'Release 3' });
+  await release.waitFor();
+  for (const width of [1280, 375]) {
+    await page.setViewportSize({ width, height: 260 });
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+    const place = await release.boundingBox();
+    const top = await page.evaluate<string>(
+      `document.elementFromPoint(${place ? place.x + 5 : 0}, ${place ? place.y + 5 : 0})?.closest('button')?.textContent ?? ''`,
+    );
+    assert.match(top, /Release 3/, `${width}: the button is visible at the end of the list: ${JSON.stringify(place)}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
   await page.getByLabel('Select /c').uncheck();
   const [gone] = (await console.get('/api/held', asReviewer))
     .json<{ items: { id: string; path: string }[] }>()

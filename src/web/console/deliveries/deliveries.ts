@@ -41,7 +41,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     filter(query, handlers),
     make(
       'section.panel',
-      make('div.heading', make('h2', text('latest')), replayChosen && element, replayChosen),
+      make('div.heading.bulk', make('h2', text('latest')), replayChosen && element, replayChosen),
       table.element,
       more.element,
     ),
