@@ -156,6 +156,18 @@ browserTest(
       assert.ok(await fits(), `no column is cut at ${width} px`);
       assert.ok(await batch.locator('td.reply').isVisible(), `the reply is shown at ${width} px`);
     }
+    const isWhole = () =>
+      page
+        .locator('.of-deliveries .row-link', { hasText: 'Invoices of the ERP system' })
+        .first()
+        .evaluate((element) => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight);
+    for (const hash of ['#deliveries', '#deliveries?outcome=failed'])
+      for (const width of [1024, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.goto(`${console.url}/${hash}`);
+        await batch.waitFor();
+        assert.ok(await isWhole(), `${hash}: the name of the handler is whole at ${width} px`);
+      }
     await page.setViewportSize({ width: 768, height: 900 });
     await page.goto(`${console.url}/#overview`);
     const handlers = page.locator('.table', { hasText: 'Invoices of the ERP system' }).first();

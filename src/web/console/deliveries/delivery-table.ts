@@ -38,8 +38,8 @@ export function deliveryTable<T extends DeliveryView>(
       {
         title: text('handler'),
         cell: ({ id, handler }) =>
-          make('a.row-link', { href: hashFor('deliveries', id), title: handlerName(handler) }, datum(handlerName(handler))),
-        className: 'third-line one-line',
+          make('a.row-link.two-lines', { href: hashFor('deliveries', id), title: handlerName(handler) }, datum(handlerName(handler))),
+        className: 'third-line one-line handler',
       },
       { title: text('reply'), cell: lastReply, className: 'third-line reply one-line' },
       { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only spacious' },
@@ -80,5 +80,6 @@ function lastReply({ attempts, details }: DeliveryView): HTMLElement {
     const reason = last.reason ?? '';
     return make('span', { title: clear(`${last.status} ${reason}`) }, String(last.status), ' ', datum(reason, 'phrase'));
   }
-  return Object.assign(datum(last?.error ?? details), { title: clear(last?.error ?? details) });
+  const reason = last?.error ?? details;
+  return make('span.two-lines', { title: clear(reason) }, datum(reason));
 }
