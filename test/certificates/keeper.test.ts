@@ -267,7 +267,7 @@ test('domains and directories that cannot work are refused with a reason', () =>
     tlsOptions.parse({ acme: { directory: 'https://ca.example/', domains: ['Bücher.example', 'a.example'] } }).acme?.domains,
     ['xn--bcher-kva.example', 'a.example'],
   );
-  assert.match(refusal({ domains: '*.example.com' }) ?? '', /a wildcard needs dns-01/);
+  assert.match(refusal({ domains: '*.example.com' }) ?? '', /a wildcard needs the challenge dns-01/);
   for (const domain of ['192.0.2.1', '[::1]', 'a b', 'a_b.example', '-a.example', 'a..example', 'x/../y', `${'a'.repeat(64)}.example`])
     assert.match(refusal({ domains: [domain] }) ?? '', /is not a domain/, domain);
   assert.match(refusal({ domains: [] }) ?? '', /at least one/);

@@ -158,6 +158,8 @@ test('openssh: the settings of each account agree with sshd -T', async (t) => {
   if (!hasProgram(t, 'sshd') || !hasProgram(t, 'ssh-keygen')) return;
   const folder = temporaryFolder(t);
   const hostKey = makeKey(folder, 'host_key');
+  // sshd refuses to run without this folder. Its service creates it at the start, and containers often have no services.
+  if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true });
   const configs = [
     'PasswordAuthentication no\nMatch User alice\n PasswordAuthentication yes\n ForceCommand internal-sftp -u 027 # for all\nMatch all\n ForceCommand "internal-sftp" -R\n',
     'Match User al*,!alan\n ChrootDirectory /srv/%u\nMatch User alice\n ChrootDirectory /never\n',
