@@ -141,7 +141,7 @@ browserTest(
         audit: { type: 'http', batch_size: 20, ...options },
       },
     });
-    await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => server.put(`/home/${name}.txt`, name)));
+    await Promise.all(['a.txt', 'b.txt', 'c.txt', 'd.txt', 'orders-2026.csv'].map((name) => server.put(`/home/${name}`, name)));
     const page = await openBrowser(t, { expectedErrors: /401/ });
     const fits = () => page.locator('.of-deliveries').evaluate((element) => element.scrollWidth <= element.clientWidth);
     await until('the batch is recorded', async () => {
@@ -156,9 +156,9 @@ browserTest(
       assert.ok(await fits(), `no column is cut at ${width} px`);
       assert.ok(await batch.locator('td.reply').isVisible(), `the reply is shown at ${width} px`);
     }
-    const isWhole = () =>
+    const isWhole = (selector: string, hasText: string) =>
       page
-        .locator('.of-deliveries .row-link', { hasText: 'Invoices of the ERP system' })
+        .locator(`.of-deliveries ${selector}`, { hasText })
         .first()
         .evaluate((element) => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight);
     for (const hash of ['#deliveries', '#deliveries?outcome=failed'])
@@ -166,7 +166,8 @@ browserTest(
         await page.setViewportSize({ width, height: 900 });
         await page.goto(`${console.url}/${hash}`);
         await batch.waitFor();
-        assert.ok(await isWhole(), `${hash}: the name of the handler is whole at ${width} px`);
+        assert.ok(await isWhole('.row-link', 'Invoices of the ERP system'), `${hash}: the name of the handler is whole at ${width} px`);
+        assert.ok(await isWhole('.second-line .two-lines', 'orders-2026.csv'), `${hash}: the name of the file is whole at ${width} px`);
       }
     await page.setViewportSize({ width: 768, height: 900 });
     await page.goto(`${console.url}/#overview`);

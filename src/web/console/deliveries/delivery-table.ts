@@ -51,13 +51,13 @@ export function deliveryTable<T extends DeliveryView>(
   return table;
 }
 
-/** Shows the name of the file, and then its folder, because the end of a long line is cut off. */
+/** Shows the name of the file, and then its folder, because the end of a long text is cut off. */
 function fileName({ first_event, events }: ListedDelivery): HTMLElement {
   const path = first_event?.data.path;
   if (typeof path !== 'string') return make('span.wide-only', '–');
   const [, folder = '', name = path] = /^(.*\/)([^/]+\/?)$/.exec(path) ?? [];
   const beside = events.length > 1 ? text('moreFiles', { count: events.length - 1 }) : clear(folder);
-  return make('span', { title: clear(path) }, datum(name), ' ', beside !== '/' && make('span.hint', make('bdi', beside)));
+  return make('span.two-lines', { title: clear(path) }, datum(name), ' ', beside !== '/' && make('span.hint', make('bdi', beside)));
 }
 
 function eventAccount(event: ListedDelivery['first_event']): HTMLElement {
