@@ -39,6 +39,7 @@ export async function assertAllByForms(t: TestContext, look: Pick<BrowserOptions
   await page.getByRole('link', { name: 'Size' }).click();
   assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt'], 'the largest file comes first');
   await page.getByRole('button', { name: 'Folders first', pressed: true }).click();
+  await page.getByRole('button', { name: 'Folders first', pressed: false }).waitFor();
   assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports']);
   await page.goto(`${server.url}/home/`);
   assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports'], 'the choice is kept');
