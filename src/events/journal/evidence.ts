@@ -179,8 +179,10 @@ export class JournalEvidence {
       await fdatasyncAsync(fd);
       await this.#keep(signCheckpoint(unsigned, this.#key));
       // The checkpoint has announced the key, so later ones are signed with it even if its file cannot be renamed yet.
-      if (nextKey) this.#key = nextKey;
-      if (nextKey) takeNextKey(keyPath, nextKey);
+      if (nextKey) {
+        this.#key = nextKey;
+        takeNextKey(keyPath, nextKey);
+      }
     } finally {
       this.#isWriting = false;
       closeSync(fd);
