@@ -7,8 +7,9 @@ import { startReceiver, until } from '../support/receiver.ts';
 /** Returns the number of different bottom edges of elements, that is, the number of lines that they take. */
 async function lines(elements: Locator): Promise<number> {
   await elements.first().waitFor();
-  const boxes = await Promise.all((await elements.all()).map((one) => one.boundingBox()));
-  return new Set(boxes.map((box) => box && Math.round(box.y + box.height))).size;
+  // All are measured at once: between two measurements, a late answer can move the page.
+  const edges = await elements.evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().bottom)));
+  return new Set(edges).size;
 }
 
 browserTest('filters, date ranges and buttons of a row take one line where they fit; dialogs leave room for focus rings', async (t) => {

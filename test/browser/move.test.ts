@@ -135,7 +135,7 @@ browserTest('a row dragged to a folder that already contains its name stays if t
     if (key === 'Escape') await page.keyboard.press(key);
     else await question.getByRole('button', { name: key }).click();
     await question.waitFor({ state: 'detached' });
-    assert.equal(await page.locator('#main[aria-busy]').count(), 0);
+    await page.locator('#main[aria-busy]').waitFor({ state: 'detached' });
   }
   assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
   assert.equal(readFileSync(join(server.home, 'Target/a.bin'), 'utf8'), 'Target/a.bin');
