@@ -14,10 +14,29 @@ function zoneFormat(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
+/** For each zone, the offsets of the days (in UTC) on which the clock is not changed. */
+const steadyOffsets = new Map<string, Map<number, number>>();
+/** Number of days of a zone that are kept: a history has 366. */
+const maxDays = 1000;
+
 /** Returns the wall-clock time in a zone, in milliseconds as if it were UTC. */
 export function wallClock(timeMs: number, timeZone: string): number {
-  // The default zone needs no calendar. `Intl` would take 40 µs for each time, and a history has thousands of them.
   if (timeZone === 'UTC') return timeMs;
+  const offsets = steadyOffsets.get(timeZone) ?? new Map<number, number>();
+  steadyOffsets.set(timeZone, offsets);
+  const day = Math.floor(timeMs / dayMs);
+  const known = offsets.get(day);
+  if (known !== undefined) return timeMs + known;
+  const [first, last] = [day * dayMs, (day + 1) * dayMs - 1];
+  const offset = readClock(first, timeZone) - first;
+  if (readClock(last, timeZone) - last !== offset) return readClock(timeMs, timeZone);
+  if (offsets.size >= maxDays) offsets.clear();
+  offsets.set(day, offset);
+  return timeMs + offset;
+}
+
+/** Reads the clock of a zone. `Intl` takes 40 µs for each time, and a history has thousands of them. */
+function readClock(timeMs: number, timeZone: string): number {
   const parts = Object.fromEntries(
     zoneFormat(timeZone)
       .formatToParts(timeMs)
