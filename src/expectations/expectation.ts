@@ -30,6 +30,11 @@ export const latestMs = 31 * dayMs;
 /** Number of occurrences before the earliest due time that are considered, too, because a late file may belong to one of them. */
 const earlierKnown = 2;
 
+/** Returns the start of the period in which missing files are counted: seven days (in UTC) before today. The page "Due files" uses it, too. */
+function openSinceMs(nowMs: number): number {
+  return Math.floor(nowMs / dayMs - 7) * dayMs;
+}
+
 interface Arrival {
   event: ServiceEvent;
   timeMs: number;
@@ -93,6 +98,8 @@ export class Expectation {
   #next: { afterMs: number; dueMs: number | undefined } | undefined;
   /** The occurrences whose files are expected again, in the order of their due times. */
   #reopened: readonly Occurrence[] = [];
+  /** Due times of the last days whose occurrences were removed while their files were missing or not as expected. */
+  readonly #missed = new Set<number>();
 
   /**
    * @param fromMs the earliest due time that counts (Unix time in milliseconds)
@@ -146,13 +153,27 @@ export class Expectation {
   forget(nowMs: number): void {
     for (let first = this.occurrences[0]; first; first = this.occurrences[0]) {
       if (Math.max(first.closesMs, first.graceEndsMs) + dayMs >= nowMs) break;
+      if (first.dueMs >= openSinceMs(nowMs) && this.#isMiss(first, nowMs)) this.#missed.add(first.dueMs);
       this.occurrences.shift();
     }
     this.#reopened = this.#reopened.filter((one) => this.occurrences.includes(one));
   }
 
+  /** The number of recent due times whose files are missing or not as expected now. */
+  countMisses(nowMs: number): number {
+    const sinceMs = openSinceMs(nowMs);
+    for (const dueMs of this.#missed) if (dueMs < sinceMs) this.#missed.delete(dueMs);
+    return this.#missed.size + this.occurrences.filter((one) => one.dueMs >= sinceMs && this.#isMiss(one, nowMs)).length;
+  }
+
+  #isMiss(occurrence: Occurrence, nowMs: number): boolean {
+    const { state } = this.judge(occurrence, nowMs);
+    return state === 'missing' || state === 'malformed';
+  }
+
   /** Excuses the occurrence with a given due time. */
   excuse(dueMs: number, reason: string): void {
+    this.#missed.delete(dueMs);
     this.advance(dueMs);
     const occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
     if (occurrence) occurrence.excuse = reason;
@@ -160,6 +181,7 @@ export class Expectation {
 
   /** Expects the files of an occurrence again. Files that have already arrived do not count. @param untilMs new end of the grace period */
   reopen(dueMs: number, untilMs: number): void {
+    this.#missed.delete(dueMs);
     this.advance(dueMs);
     let occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
     if (!occurrence) {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { wallClock } from '../lib/time-zones.ts';
 
 const occurrenceStates = ['waiting', 'met', 'late', 'missing', 'malformed', 'excused'] as const;
 export type OccurrenceState = (typeof occurrenceStates)[number];
@@ -24,6 +25,41 @@ export const toldOccurrence = z.strictObject({
   watched: z.literal(false).exactOptional().describe('Set if the files did not come, but were due before the expectation was active.'),
 });
 export type ToldOccurrence = z.infer<typeof toldOccurrence>;
+
+/** Consecutive occurrences of one expectation that have the same state, on one day of the reader. */
+export const occurrenceRun = z.strictObject({
+  expectation: toldOccurrence.shape.expectation,
+  name: z.string(),
+  state: toldOccurrence.shape.state,
+  watched: toldOccurrence.shape.watched,
+  count: z.int().min(1),
+  first: z.string().describe('Due time of the first of these occurrences.'),
+  last: z.string().describe('Due time of the last.'),
+  occurrence: toldOccurrence.exactOptional().describe('The occurrence, if there is only one.'),
+});
+export type OccurrenceRun = z.infer<typeof occurrenceRun>;
+
+/** Sums up occurrences, which must be in the order of their due times. @param timeZone in which days begin */
+export function sumRuns(occurrences: readonly ToldOccurrence[], timeZone: string): OccurrenceRun[] {
+  const runs: OccurrenceRun[] = [];
+  const latest = new Map<string, { run: OccurrenceRun; day: number }>();
+  for (const occurrence of occurrences) {
+    const { expectation, name, due, state, watched } = occurrence;
+    const day = Math.floor(wallClock(Date.parse(due), timeZone) / 86_400_000);
+    const before = latest.get(expectation);
+    if (before && before.day === day && before.run.state === state && before.run.watched === watched) {
+      before.run.count++;
+      before.run.last = due;
+      delete before.run.occurrence;
+      continue;
+    }
+    const unwatched = watched === undefined ? {} : { watched };
+    const run: OccurrenceRun = { expectation, name, state, ...unwatched, count: 1, first: due, last: due, occurrence };
+    runs.push(run);
+    latest.set(expectation, { run, day });
+  }
+  return runs;
+}
 
 /** An expectation with the last occurrence that was due, and the next one. */
 export const toldExpectation = z.strictObject({
@@ -63,6 +99,7 @@ export type Punctuality = z.infer<typeof punctuality>;
 /** The occurrences of one expectation. */
 export const occurrenceHistory = z.object({
   occurrences: z.array(toldOccurrence).describe('The newest first.'),
+  runs: z.array(occurrenceRun).exactOptional().describe('With `by_day_in`, instead of the occurrences. The oldest first.'),
   punctuality: punctuality.nullable().describe('When the files arrived; null if none did.'),
   watched_since: z.string().nullable().describe('Time since which the expectation is watched; null if it is not watched.'),
   options: z

@@ -67,6 +67,8 @@ export interface ExpectationFigures {
   state: OccurrenceState;
   /** Seconds since the due time of the oldest overdue file; 0 if none is overdue. */
   overdueS: number;
+  /** Due times since seven days ago whose files are missing or not as expected. */
+  misses: number;
 }
 
 interface Dependencies {
@@ -116,7 +118,8 @@ export class ExpectationWatch {
       if (!newest) return [];
       const open = due.find((one) => ['waiting', 'missing', 'malformed'].includes(expectation.judge(one, nowMs).state));
       const { state } = expectation.judge(newest, nowMs);
-      return [{ expectation: expectation.uuid, state, overdueS: open ? (nowMs - open.dueMs) / 1000 : 0 }];
+      const misses = expectation.countMisses(nowMs);
+      return [{ expectation: expectation.uuid, state, overdueS: open ? (nowMs - open.dueMs) / 1000 : 0, misses }];
     });
   }
 
@@ -163,9 +166,14 @@ export class ExpectationWatch {
     };
   }
 
-  /** The occurrences in a period, of all expectations. The period may be in the future. @throws ServiceError `unavailable` */
-  async between(sinceMs: number, untilMs: number): Promise<ToldOccurrence[]> {
-    return (await this.#judgePeriod(this.#options, sinceMs, untilMs)).past;
+  /**
+   * The occurrences in a period, of all expectations or of one. The period may be in the future.
+   *
+   * @throws ServiceError `unavailable`, `not-found`
+   */
+  async between(sinceMs: number, untilMs: number, uuid?: string): Promise<ToldOccurrence[]> {
+    const options = uuid === undefined ? this.#options : { [uuid]: this.requireKnown(uuid) };
+    return (await this.#judgePeriod(options, sinceMs, untilMs)).past;
   }
 
   async #judgePeriod(options: AllOptions, sinceMs: Period['sinceMs'], untilMs: number) {

@@ -269,9 +269,16 @@ async function actions(send: Exercise) {
   assert.ok(all.total >= 4 && all.occurrences.length === all.total, 'each expectation is listed for yesterday or today, and for tomorrow');
   const backwards = '?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z';
   await send('GET', '/api/occurrences', `/api/occurrences${backwards}`, 400);
+  for (const [query, status] of [
+    ['by_day_in=Asia/Kolkata&expectation=missing', 200],
+    ['by_day_in=nowhere', 400],
+    ['expectation=nobody', 404],
+  ] as const)
+    await send('GET', '/api/occurrences', `/api/occurrences?${query}`, status);
   const occurrences = (uuid: string, status: number, query = '') =>
     send('GET', '/api/expectations/{uuid}/occurrences', `/api/expectations/${uuid}/occurrences${query}`, status);
   assert.match((await occurrences('missing', 200, '?days=2')).text, /"state":"excused","reason":"a holiday"/);
+  await occurrences('missing', 200, '?days=2&by_day_in=UTC');
   await occurrences('missing', 400, '?days=0');
   await occurrences('nobody', 404);
   await send('POST', '/api/explain', '/api/explain', 200, withBody({ user: 'alice', method: 'PUT', path: '/home/a' }));

@@ -6,6 +6,7 @@ import { processAccount } from '../../src/events/event-factory.ts';
 import { eventIds } from '../../src/events/event-ids.ts';
 import { FileEventLog } from '../../src/events/journal/file-event-log.ts';
 import { expectationOptions } from '../../src/expectations/options.ts';
+import { sumRuns } from '../../src/expectations/told-occurrence.ts';
 import { ExpectationWatch } from '../../src/expectations/watch.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { fileExpectations } from '../../src/state/memory/expectations.ts';
@@ -103,6 +104,42 @@ test('a file in time, one that is missing and then late, and an excuse are each 
     ['orders', '2023-11-14T23:00:00Z', 'x', 'exists'],
   ] as const)
     await assert.rejects(first.watch.excuse(uuid, at, reason), { code });
+  await first.stop();
+});
+
+test('missing files of the last seven days are counted until they are excused or expected again, also long after their windows', async (t) => {
+  const { clock, first } = await begun(t);
+  const { watch } = first;
+  const misses = () => watch.figures()[0]?.misses;
+  clock.advance(60 * hourMs);
+  await until('the misses are counted', () => {
+    clock.advance(1000);
+    return misses() === 60;
+  });
+  const nowMs = clock.nowMs();
+  const listed = await watch.between(nowMs - 100 * hourMs, nowMs);
+  assert.equal(listed.filter(({ state, watched }) => state === 'missing' && watched !== false).length, 60, 'the list has as many');
+  const runs = sumRuns(listed, 'Asia/Kolkata').filter(({ watched }) => watched === undefined);
+  assert.deepEqual(
+    runs.map(({ state, count, first: from, last }) => [state, count, from.slice(0, 16), last.slice(0, 16)]),
+    [
+      ['missing', 20, '2023-11-14T23:00', '2023-11-15T18:00'],
+      ['missing', 24, '2023-11-15T19:00', '2023-11-16T18:00'],
+      ['missing', 16, '2023-11-16T19:00', '2023-11-17T10:00'],
+    ],
+    'runs end with the day of the reader',
+  );
+  await watch.excuse('orders', '2023-11-14T23:00:00Z', 'a holiday');
+  await watch.expectAgain('orders', '2023-11-15T00:00:00Z', '2023-11-18T00:00:00Z');
+  await until('two are no longer missing', () => {
+    clock.advance(1000);
+    return misses() === 58;
+  });
+  clock.advance(8 * 24 * hourMs);
+  await until('misses are forgotten after seven days', () => {
+    clock.advance(1000);
+    return misses() === 7 * 24 + 11;
+  });
   await first.stop();
 });
 

@@ -1,5 +1,6 @@
-import type { ToldOccurrence } from '../../expectations/told-occurrence.ts';
+import { sumRuns, type ToldOccurrence } from '../../expectations/told-occurrence.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { isTimeZone } from '../../lib/time-zones.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
@@ -20,19 +21,34 @@ export async function listExpectations(c: ConsoleContext): Promise<Response> {
 
 /** Answers `GET /api/occurrences` with the occurrences of all expectations, by default from a day ago until a day from now. */
 export async function listDue(c: ConsoleContext): Promise<Response> {
-  const parameters = Parameters.fromQuery(c.env.query, ['since', 'until']);
+  const parameters = Parameters.fromQuery(c.env.query, ['since', 'until', 'expectation', 'by_day_in']);
   const nowMs = c.env.service.clock.nowMs();
   const [sinceMs, untilMs] = [parameters.timeMs('since') ?? nowMs - dayMs, parameters.timeMs('until') ?? nowMs + dayMs];
   if (untilMs < sinceMs || untilMs - sinceMs > maxDays * dayMs)
     throw new ServiceError('bad-request', `"until" must not be before "since", or more than ${maxDays} days after it.`);
-  const occurrences = await c.env.service.sources.expectations().between(sinceMs, untilMs);
-  return answerJson(c, { occurrences: occurrences.slice(-maxShown), total: occurrences.length });
+  const timeZone = readTimeZone(parameters);
+  const occurrences = await c.env.service.sources.expectations().between(sinceMs, untilMs, parameters.text('expectation'));
+  const total = occurrences.length;
+  if (timeZone !== undefined) return answerJson(c, { occurrences: [], runs: sumRuns(occurrences, timeZone).slice(-maxShown), total });
+  return answerJson(c, { occurrences: occurrences.slice(-maxShown), total });
+}
+
+/** Reads the time zone by whose days occurrences are summed up. @throws ServiceError `bad-request` */
+function readTimeZone(parameters: Parameters): string | undefined {
+  const zone = parameters.text('by_day_in');
+  if (zone !== undefined && !isTimeZone(zone))
+    throw new ServiceError('bad-request', '"by_day_in" must be a time zone such as Europe/Berlin.');
+  return zone;
 }
 
 /** Answers `GET /api/expectations/{uuid}/occurrences` with the occurrences of one expectation. */
 export async function listOccurrences(c: ConsoleContext): Promise<Response> {
-  const days = Parameters.fromQuery(c.env.query, ['days']).number('days', { usual: usualDays, max: maxDays });
-  return answerJson(c, await c.env.service.sources.expectations().history(pathPart(c, 'uuid'), days));
+  const parameters = Parameters.fromQuery(c.env.query, ['days', 'by_day_in']);
+  const days = parameters.number('days', { usual: usualDays, max: maxDays });
+  const timeZone = readTimeZone(parameters);
+  const history = await c.env.service.sources.expectations().history(pathPart(c, 'uuid'), days);
+  if (timeZone === undefined) return answerJson(c, history);
+  return answerJson(c, { ...history, occurrences: [], runs: sumRuns(history.occurrences.toReversed(), timeZone) });
 }
 
 /** Answers `POST /api/expectations/{uuid}/excuse`: an administrator excuses the missing files of an occurrence, and gives a reason. */

@@ -4,7 +4,7 @@ import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
 import { text } from '../../control/shown-node.ts';
 import { eventIds } from '../../events/event-ids.ts';
-import { occurrenceHistory, toldExpectation, toldOccurrence } from '../../expectations/told-occurrence.ts';
+import { occurrenceHistory, occurrenceRun, toldExpectation, toldOccurrence } from '../../expectations/told-occurrence.ts';
 import { accountOperations, itemName } from './account-operations.ts';
 import { explainRequest } from './accounts.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
@@ -28,15 +28,20 @@ import { handlerList, handlerView, nodeView, overview, sample, sampleList, trans
 import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
 
 const expectationList = z.object({ expectations: z.array(toldExpectation) });
+const byDayIn = z.string().describe('Time zone. The reply has `runs` and no occurrences: those of one state on one day are summed up.');
 const occurrenceQuery = z.object({
   days: z.int().min(1).max(maxDays).default(usualDays).describe('Number of past days.'),
+  by_day_in: byDayIn,
 });
 const dueQuery = z.object({
   since: z.iso.datetime({ offset: true }).describe('First due time; default: a day ago.'),
   until: z.iso.datetime({ offset: true }).describe(`Last due time, at most ${maxDays} days later; default: a day from now.`),
+  expectation: z.string().describe('UUID of an expectation; default: all.'),
+  by_day_in: byDayIn,
 });
 const dueList = z.object({
   occurrences: z.array(toldOccurrence).describe(`In the order of their due times, at most the newest ${maxShown}.`),
+  runs: z.array(occurrenceRun).exactOptional().describe(`With \`by_day_in\`, instead of the occurrences; at most the newest ${maxShown}.`),
   total: z.int().min(0),
 });
 /**
@@ -67,7 +72,7 @@ const expectationOperations = {
     summary: 'The occurrences of all expectations in a period, including future ones.',
     query: dueQuery,
     reply: ['The occurrences, and how many there are in all.', dueList],
-    refusals: [400],
+    refusals: [400, 404],
   },
   'POST /api/expectations/{uuid}/excuse': {
     id: 'excuseOccurrence',

@@ -110,14 +110,12 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     const { grants, server, files } = core();
     return new OperatorGrants({ grants, server, files, parts: () => view().parts });
   };
-  /** Counts the items that a person must look at: held uploads, and expectations with missing or malformed files. */
+  /** Counts the items that a person must look at: held uploads, and due times whose files are missing or malformed. */
   const troubles = async () => {
     const records = await core().files.held.list().catch(unknown);
     const held = records?.filter((record) => record.held.state === 'held').length ?? null;
-    const missing = core()
-      .expectations.figures()
-      .filter(({ state, overdueS }) => overdueS > 0 || state === 'malformed');
-    return { held_uploads: held, missing_files: missing.length };
+    const missing = core().expectations.figures();
+    return { held_uploads: held, missing_files: missing.reduce((sum, { misses }) => sum + misses, 0) };
   };
   return {
     deliveries,

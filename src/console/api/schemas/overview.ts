@@ -71,7 +71,7 @@ export const overview = z.object({
     .array(failure.extend({ node: text }))
     .describe('The last 20 kinds of failures: errors that differ only in names and numbers count as one.'),
   held_uploads: count.nullable().describe('Uploads that wait for a person; null while Redis, which stores them, cannot be reached.'),
-  missing_files: count.describe('Number of expectations whose files are overdue or not as expected.'),
+  missing_files: count.describe('Number of due times since seven days ago whose files are missing or not as expected.'),
   journal: z.object({ bytes: ofDisk, free_bytes: ofDisk }),
   nodes: z.array(nodeView),
   incomplete,
