@@ -209,8 +209,8 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) {
       // Even if this folder has matches, the button to search in sub-folders stays visible.
       await field.fill('deep');
-      await page.locator('#tools').getByText('1 match').waitFor();
-      await page.locator('#tools').getByRole('button', { name: 'Search in sub-folders' }).waitFor();
+      await page.getByText('1 match').waitFor();
+      await below.waitFor();
       const isWhole = await below.evaluate((button) => {
         const { left, top, width } = button.getBoundingClientRect();
         return button.contains(button.ownerDocument.elementFromPoint(left + width / 2, top + 0.5));

@@ -83,7 +83,8 @@ browserTest('search results are shown as they arrive; leaving the results ends t
   await give(line('10.txt') + line('1000.txt') + line('9.txt'));
   await give('{"truncated":true}\n');
   await page.evaluate('endFeed()');
-  await page.getByText('5 items were found.').waitFor();
+  await page.getByText('5 items were found.', { exact: true }).waitFor();
+  await page.getByText('5 items were found. The search ended').waitFor();
   await until('the results are in natural order', async () => {
     const shown = (await page.locator('.found tbody a[href*=preview]').allTextContents()).filter((text) => text.endsWith('.txt'));
     return shown.join() === '1.txt,2.txt,9.txt,10.txt,1000.txt';
@@ -135,9 +136,21 @@ browserTest('the cross, Escape, an emptied field and Back lead from search resul
   await isBack();
 });
 
-browserTest('on phones, the filter shows its number of matches, and its cross closes the field', async (t) => {
+browserTest('the list does not move when a filter begins; on phones, the cross of the filter closes the field', async (t) => {
   const server = await startServer(t);
   for (const name of ['a1.txt', 'a2.txt', 'b.txt']) writeFileSync(join(server.home, name), 'x');
+  for (const [width, locale] of [
+    [1280, 'fr-FR'],
+    [1024, 'en-GB'],
+    [768, 'de-DE'],
+  ] as const) {
+    const wide = await openFolder(t, server, { viewport: { width, height: 667 }, locale });
+    const top = () => wide.locator('#list thead').evaluate((head) => head.getBoundingClientRect().top);
+    const before = await top();
+    await wide.getByRole('searchbox').fill('a');
+    await wide.locator('.matches .hint:not(:empty)').waitFor();
+    assert.equal(await top(), before, `${width} px, ${locale}`);
+  }
   const page = await openFolder(t, server, { viewport: { width: 375, height: 667 } });
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('searchbox').fill('a');

@@ -79,6 +79,11 @@ test('a search covers a folder and all folders below it', async (t) => {
     for (let index = 0; index < 1001; index++) writeFileSync(join(server.home, 'many', `n${index}.log`), '');
     const all = await found('/home/?search=.log');
     assert.equal(all.length, 1001);
+    assert.deepEqual(
+      all.slice(0, 1000).map(({ name }) => name),
+      Array.from({ length: 1000 }, (_, index) => `n${index}.log`),
+      'the first thousand in natural order',
+    );
     assert.deepEqual(all.at(-1), { truncated: true });
     const { text } = await server.get('/home/?search=.log', { headers: { accept: 'text/html' } });
     assert.match(text, /1,000 items were found\./);

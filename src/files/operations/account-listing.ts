@@ -34,9 +34,15 @@ export interface EntryBatches extends AsyncIterable<Entry[]> {
  * sub-folders.
  *
  * @param onUnreadableName called for each name that is omitted because it is not UTF-8, in addition to event `nameNotUtf8`
+ * @param arrange puts the names of a block, which are sorted, into another order
  * @throws ServiceError `forbidden` with neither `list` nor `traverse`; `not-found`
  */
-export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
+export function accountListing(
+  paths: AccountPaths,
+  path: VirtualPath,
+  onUnreadableName?: () => void,
+  arrange?: (names: readonly string[]) => Promise<readonly string[]>,
+): EntryBatches {
   paths.require(path, 'listFolder');
   const { mounts, account } = paths;
   const foldersOnly = !account.permissions.allowsAny(path, neededRights.listWholeFolder);
@@ -53,7 +59,7 @@ export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreada
     try {
       yield virtual.filter((entry) => entry.isFolder || !foldersOnly);
       if (!folder) return;
-      for await (const batch of readFolder(folder, paths, new Set(virtual.map(({ name }) => name)), onUnreadable))
+      for await (const batch of readFolder(folder, paths, new Set(virtual.map(({ name }) => name)), onUnreadable, arrange))
         yield foldersOnly ? batch.filter((entry) => entry.isFolder) : batch;
     } finally {
       folder?.close();
@@ -72,12 +78,14 @@ async function* readFolder(
   { mounts, environment }: AccountPaths,
   hidden: ReadonlySet<string>,
   onUnreadableName: (name: string) => void,
+  arrange: (names: readonly string[]) => Promise<readonly string[]> = async (names) => names,
 ): AsyncGenerator<Entry[]> {
   const nowMs = environment.clock.nowMs();
   for await (const block of nameBlocks(folder)) {
     for (const name of block.filter(isTemporaryName)) removeAbandoned(folder.member(name), nowMs);
-    const names = block.filter((name) => !hidden.has(name) && !isHiddenName(name));
-    sortNames(names);
+    const known = block.filter((name) => !hidden.has(name) && !isHiddenName(name));
+    sortNames(known);
+    const names = await arrange(known);
     for (let start = 0; start < names.length; start += batchEntries) {
       if (start > 0) await new Promise(setImmediate);
       yield entriesIn(folder, mounts.roots, names.slice(start, start + batchEntries), onUnreadableName);

@@ -18,9 +18,14 @@ function fold(text: string): string {
   return text.normalize('NFC').toLowerCase().toUpperCase();
 }
 
+const naturally = new Intl.Collator('en', { numeric: true }).compare;
+
+/** Number of names that are compared at once. Other requests run in between. */
+const stepNames = 1024;
+
 /**
  * Searches a folder tree, upper levels first, for names that contain a text. Yields the results in batches; an empty batch shows progress.
- * Folders that the account may not list are skipped, and symbolic links are not followed.
+ * The results in one folder are in natural order (`file2` before `file10`), in each block of `accountListing`. Folders that the account may not list are skipped, and symbolic links are not followed.
  */
 export class Search implements AsyncIterable<FoundEntry[]> {
   /** Whether a limit ended the search. If so, there may be more results. */
@@ -38,7 +43,7 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     this.#paths = paths;
     this.#wanted = fold(text);
     this.#waiting = [top];
-    this.#top = accountListing(paths, top);
+    this.#top = accountListing(paths, top, undefined, this.#arrange);
     this.#startMs = paths.environment.clock.monotonicMs();
   }
 
@@ -69,6 +74,21 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     return found;
   }
 
+  /** Puts the names that contain the text first, in natural order. As many are sorted as can be returned. */
+  readonly #arrange = async (names: readonly string[]): Promise<string[]> => {
+    let first: string[] = [];
+    const others: string[] = [];
+    for (let start = 0; start < names.length; start += stepNames) {
+      if (start > 0) await new Promise(setImmediate);
+      for (const name of names.slice(start, start + stepNames)) (fold(name).includes(this.#wanted) ? first : others).push(name);
+      first.sort(naturally);
+      if (first.length <= searchLimits.found) continue;
+      others.push(...first.slice(searchLimits.found + 1));
+      first = first.slice(0, searchLimits.found + 1);
+    }
+    return [...first, ...others];
+  };
+
   #enter(folder: VirtualPath): void {
     if (this.#waiting.length < searchLimits.waitingFolders) this.#waiting.push(folder);
     else this.isTruncated = true;
@@ -76,7 +96,7 @@ export class Search implements AsyncIterable<FoundEntry[]> {
 
   async *#membersOf(folder: VirtualPath): AsyncGenerator<Entry[]> {
     try {
-      yield* accountListing(this.#paths, folder);
+      yield* accountListing(this.#paths, folder, undefined, this.#arrange);
     } catch (error) {
       // The folder is skipped: the account has no right to list it, it was removed meanwhile, or its path is too long for the system.
       if (!isServiceError(error, 'forbidden', 'not-found', 'name-invalid')) throw error;

@@ -12,6 +12,7 @@ const field = make('input.filter', {
   required: true,
 });
 const result = make('span.hint', { role: 'status' });
+// This line is below the list, so that the list does not move when a filter begins.
 const matches = make('div.matches', result);
 
 /** The button that searches the folders below. It is beside the number of matches, or below a list without matches. */
@@ -168,13 +169,12 @@ export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
   startSearchField();
   search?.querySelector('input')?.replaceWith(field);
-  search?.after(matches);
   field.value = '';
   // In the trash, for example, there are no subfolders to search.
   below.hidden = field.form === null;
   field.placeholder = text(field.form ? 'search' : 'filter');
   search?.querySelector('select')?.addEventListener('change', apply);
-  byId('list').after(nothing);
+  byId('list').after(matches, nothing);
   whenRowsChange((wanted) => {
     if (wanted !== undefined && !normalised(wanted).includes(normalised(field.value.trim()))) field.value = '';
     readNames();

@@ -222,7 +222,9 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
     const hint = foundText(isTop ? 'nothingFoundAtTop' : 'nothingFoundHint');
     end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', hint)));
   }
-  if (isTruncated) (count > 0 ? table : end).before(make('p.notice', { id: 'truncated', role: 'status' }, foundText('searchTruncated')));
+  if (!isTruncated) return;
+  const limit = [count > 0 && `${foundText('found', { count })} `, foundText('searchTruncated')];
+  (count > 0 ? table : end).before(make('p.notice', { id: 'truncated', role: 'status' }, ...limit));
 }
 
 /** Sorts by a column when its header is pressed. Another press reverses the order. */
