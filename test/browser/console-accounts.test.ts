@@ -36,6 +36,8 @@ browserTest('accounts are paged and searched on the server; a name opens its acc
   await page.keyboard.press('Enter');
   await list.getByText('web: 1').waitFor();
   // One search covers all tables, and shows the number of matches in each.
+  await page.locator('.leads .count:empty').waitFor({ state: 'detached' });
+  await panelOf(page, 'Links').getByText('Nothing matches “alice”.').waitFor();
   assert.deepEqual(await page.locator('.leads button').allTextContents(), [
     'Accounts 1',
     'Sessions 1',

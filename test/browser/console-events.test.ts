@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Locator, Page, Route } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import type { ServiceEvent } from '../../src/events/event.ts';
-import { browserTest, openBrowser } from '../support/browser.ts';
+import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import type { Client } from '../support/client.ts';
 import { type ConsoleClient, signIn, startConsole } from '../support/console.ts';
 import { until } from '../support/receiver.ts';
@@ -87,7 +87,9 @@ browserTest('after a pause, a live tail shows the events of the pause', async (t
   if (!opened) return;
   const { page, server, console } = opened;
   const [last] = await journalled(console);
+  await shows(page, last);
   await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Continue' }).waitFor();
   await request(server, 20);
   const all = await journalled(console);
   assert.equal((await rows(page))[0], last);
@@ -207,11 +209,8 @@ browserTest('several reports of left-out events are shown as one row, centred on
   await shows(page, uuidAt(12));
   assert.deepEqual((await rows(page)).slice(0, 3), [uuidAt(12), 'note: 11 events are not shown here', uuidAt(0)]);
   await page.setViewportSize({ width: 320, height: 640 });
-  const middleOf = async (place: Locator) => {
-    const { x, width } = (await place.boundingBox()) as { x: number; width: number };
-    return x + width / 2;
-  };
-  assert.ok(Math.abs((await middleOf(note.getByRole('link'))) - (await middleOf(note))) < 2);
+  const [link, whole] = await boxesOf(note.getByRole('link'), note);
+  assert.ok(link && whole && Math.abs(link.left + link.right - whole.left - whole.right) < 4, JSON.stringify({ link, whole }));
   await tell(...messages(13, 498));
   await shows(page, uuidAt(510));
   assert.equal((await rows(page)).at(-1), uuidAt(12));

@@ -22,6 +22,8 @@ browserTest('a handler that is started and stops again at once is reported in on
   }).observe(document.getElementById('notices'), { childList: true })`);
   await handler.getByRole('button', { name: 'Start' }).click();
   await page.getByText(/archive was started, but has stopped again: 500 Still broken/).waitFor();
+  // The page reports messages in their order, so all earlier ones have been reported before this one.
+  await until('the message is reported', () => told.some((text) => text.includes('has stopped again')));
   assert.equal(await page.getByText('archive was started.').count(), 0);
   assert.equal(told.filter((text) => text.includes('was started.')).length, 0);
 });
@@ -94,15 +96,16 @@ browserTest(
     await dialog.getByRole('checkbox').uncheck();
     await dialog.getByRole('button', { name: '1 Anfrage an 1 Empfänger senden' }).click();
     await page.getByText('fertig').waitFor();
-    const chosen = async (label: string) => {
+    // Without a filter there are three rows, so the list of the previous page has another number of rows.
+    const chosen = async (label: string, count: number) => {
       await page.goto(`${console.url}/#deliveries`);
+      await until('all deliveries are listed', async () => (await rows.count()) === 3);
       await page.getByLabel('Herkunft').selectOption({ label });
-      await page.getByRole('button', { name: 'Zurücksetzen' }).waitFor();
-      await rows.first().waitFor();
+      await until('the chosen deliveries are listed', async () => (await rows.count()) === count);
       return (await rows.allInnerTexts()).map((row) => /\w+\.csv/.exec(row)?.[0]);
     };
-    assert.deepEqual(await chosen('Von Hand'), ['orders.csv']);
-    assert.deepEqual(await chosen('Vom Dienst'), ['invoices.csv', 'orders.csv']);
+    assert.deepEqual(await chosen('Von Hand', 1), ['orders.csv']);
+    assert.deepEqual(await chosen('Vom Dienst', 2), ['invoices.csv', 'orders.csv']);
     await page.goto(`${console.url}/#deliveries`);
     await rows.nth(2).waitFor();
     await rows.first().locator('.row-link').click();

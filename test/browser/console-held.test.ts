@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browserTest, openBrowser } from '../support/browser.ts';
+import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asReviewer, signIn, startConsole } from '../support/console.ts';
 import { visible } from '../support/inspecting.ts';
 import { startInspector } from '../support/inspector.ts';
@@ -46,8 +46,8 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await page.locator('dialog').getByRole('button', { name: 'Discard' }).click();
   const none = page.getByText('No upload is held.');
   await none.waitFor();
-  const [hint, told] = [await page.locator('main .panel > .hint').first().boundingBox(), await none.boundingBox()];
-  assert.ok(hint && told && told.y >= hint.y + hint.height, 'the hint has its own line');
+  const [hint, told] = await boxesOf(page.locator('main .panel > .hint').first(), none);
+  assert.ok(hint && told && told.top >= hint.bottom, 'the hint has its own line');
   assert.equal((await server.events()).find(({ id }) => id === '40074')?.data.details, 'Not ours.');
   await server.put('/home/third', 'odd');
   await page.getByRole('button', { name: 'Refresh' }).click();
@@ -89,10 +89,11 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
   for (const width of [1280, 375]) {
     await page.setViewportSize({ width, height: 260 });
     await page.evaluate('scrollTo(0, document.body.scrollHeight)');
-    const place = await release.boundingBox();
-    const top = await page.evaluate<string>(
-      `document.elementFromPoint(${place ? place.x + 5 : 0}, ${place ? place.y + 5 : 0})?.closest('button')?.textContent ?? ''`,
-    );
+    const { top, place } = await release.evaluate((button) => {
+      const { left, top } = button.getBoundingClientRect();
+      const found = button.ownerDocument.elementFromPoint(left + 5, top + 5);
+      return { top: found?.closest('button')?.textContent ?? '', place: { left, top } };
+    });
     assert.match(top, /Release 3/, `${width}: the button is visible at the end of the list: ${JSON.stringify(place)}`);
   }
   await page.setViewportSize({ width: 1280, height: 800 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Locator } from 'playwright-core';
-import { browserTest, openBrowser } from '../support/browser.ts';
+import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, signIn, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
@@ -32,7 +32,7 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
     assert.equal(await lines(page.locator('.range input[type=datetime-local]')), 1, `the date range at ${width} px`);
     const row = page.locator('.listed tbody tr').first();
     await row.waitFor();
-    const [event, message] = [await row.locator('.kind').boundingBox(), await row.locator('.main-column').boundingBox()];
+    const [event, message] = await boxesOf(row.locator('.kind'), row.locator('.main-column'));
     assert.ok(event && message && message.width > event.width, `the message has more room than the event at ${width} px`);
     await page.goto(`${console.url}/#accounts`);
     assert.equal(
@@ -48,15 +48,15 @@ browserTest('filters, date ranges and buttons of a row take one line where they 
     const card = page.locator('tr', { hasText: '/a.txt' });
     const remove = card.getByRole('button', { name: 'Löschen' });
     await remove.click();
-    const [title, whole] = [await card.getByText('/a.txt', { exact: true }).boundingBox(), await card.boundingBox()];
-    assert.ok(title && whole && title.x - whole.x < 8, 'the path is the title of the card, without a label before it');
+    const [title, whole] = await boxesOf(card.getByText('/a.txt', { exact: true }), card);
+    assert.ok(title && whole && title.left - whole.left < 8, 'the path is the title of the card, without a label before it');
     await page.getByRole('dialog').getByRole('button', { name: 'Abbrechen' }).click();
   }
 
   await page.goto(`${console.url}/#expectations`);
   await page.getByRole('button', { name: 'Entschuldigen' }).first().click();
-  const [field, hint] = [await page.locator('dialog input').boundingBox(), await page.locator('dialog .hint').boundingBox()];
-  assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'there is room for the focus ring between the field and the hint');
+  const [field, hint] = await boxesOf(page.locator('dialog input'), page.locator('dialog .hint'));
+  assert.ok(field && hint && hint.top - field.bottom >= 6, 'there is room for the focus ring between the field and the hint');
 });
 
 type Style = (element: unknown, part: string) => { content: string };
@@ -121,9 +121,8 @@ browserTest('on narrow screens, the event and the reply of a delivery are not cu
     await shown.waitFor();
     assert.ok(await shown.evaluate((element) => element.scrollWidth <= element.clientWidth), `${part} is not cut`);
   }
-  const box = await page.locator('.listed td input').boundingBox();
-  const outcome = await page.locator('.listed td .badge').first().boundingBox();
-  assert.ok(box && outcome && box.x + box.width <= outcome.x, 'the check box stands before the badge');
+  const [box, outcome] = await boxesOf(page.locator('.listed td input'), page.locator('.listed td .badge').first());
+  assert.ok(box && outcome && box.right <= outcome.left, 'the check box stands before the badge');
   await page.goto(`${console.url}/#deliveries/${(await deliveries())[0]?.id}`);
   const badge = page.locator('.facts .badge').first();
   await badge.waitFor();
@@ -210,10 +209,10 @@ browserTest('on a narrow page a message covers nothing, and the buttons of a han
   await buttons.getByText('Testereignis senden').waitFor();
   for (const width of [375, 768, 1280]) {
     await page.setViewportSize({ width, height: 700 });
-    const boxes = await Promise.all((await buttons.all()).map((one) => one.boundingBox()));
-    for (const box of boxes) assert.ok(box && box.height < 40, `no label is wrapped at ${width} px`);
-    const lefts = new Set(boxes.map((box) => box && Math.round(box.x)));
-    const tops = new Set(boxes.map((box) => box && Math.round(box.y)));
+    const boxes = await buttons.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+    for (const { height } of boxes) assert.ok(height > 0 && height < 40, `no label is wrapped at ${width} px`);
+    const lefts = new Set(boxes.map(({ left }) => Math.round(left)));
+    const tops = new Set(boxes.map(({ top }) => Math.round(top)));
     assert.ok(tops.size === 1 || lefts.size <= 2, `one line or columns at ${width} px`);
   }
   await page.setViewportSize({ width: 375, height: 700 });
@@ -221,6 +220,6 @@ browserTest('on a narrow page a message covers nothing, and the buttons of a han
   const message = page.locator('#notices .notice');
   await message.waitFor();
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
-  const [last, told] = [await page.locator('.handler').last().boundingBox(), await message.boundingBox()];
-  assert.ok(last && told && last.y + last.height <= told.y && told.y + told.height <= 700, JSON.stringify({ last, told }));
+  const [last, told] = await boxesOf(page.locator('.handler').last(), message);
+  assert.ok(last && told && last.bottom <= told.top && told.bottom <= 700, JSON.stringify({ last, told }));
 });

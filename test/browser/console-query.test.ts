@@ -33,6 +33,7 @@ browserTest(
     await bar.fill('path:/in/* status:succeeded account:alice');
     await bar.press('Enter');
     await chip('path:/in/*').waitFor();
+    await rows.filter({ hasText: '/b.txt' }).first().waitFor({ state: 'detached' });
     await rows.filter({ hasText: '/in/a.txt' }).first().waitFor();
     assert.equal(await rows.filter({ hasText: '/b.txt' }).count(), 0);
     const url = new URL(page.url());
@@ -92,13 +93,16 @@ browserTest('a time range is selected on the histogram; routine events are shown
   await signIn(page, console.url, '#events');
   const rows = page.locator('main tbody tr');
   await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
-  assert.equal(await page.getByText('Searched so far').count(), 0, 'the search has ended');
+  await page.getByText('Searched so far').waitFor({ state: 'detached' });
   assert.equal(await rows.filter({ hasText: '20189' }).count(), 0);
   await page.getByLabel('Show routine events').check();
   await rows.filter({ hasText: '20189' }).first().waitFor();
   await page.getByRole('button', { name: '1 hour' }).click();
   await page.waitForURL(/last=1h/);
+  await page.getByRole('button', { name: '1 hour', pressed: true }).waitFor();
   const plot = page.locator('.histogram .plot');
+  // The table grows below the chart, so nothing moves the chart once both are there.
+  await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
   await plot.waitFor();
   const { x, y, width, height } = (await plot.boundingBox()) as { x: number; y: number; width: number; height: number };
   await page.mouse.move(x + width / 2, y + height / 2);

@@ -13,10 +13,11 @@ browserTest('the question whether to cancel an upload has buttons with different
   await signIn(page, console.url, '#accounts');
   await panelOf(page, 'Unfinished uploads').getByRole('button', { name: 'Cancel' }).first().click();
   const dialog = page.getByRole('dialog');
+  await dialog.waitFor();
   assert.deepEqual(await dialog.locator('button:visible').allTextContents(), ['Keep it', 'Cancel upload']);
   await page.evaluate(`location.hash = '#handlers'`);
   await page.getByRole('heading', { level: 1, name: 'Handlers' }).waitFor();
-  assert.equal(await dialog.count(), 0);
+  await dialog.waitFor({ state: 'detached' });
 });
 
 browserTest(
@@ -29,7 +30,7 @@ browserTest(
     await panelOf(page, 'What a reload would change').getByText('changed (masked)').waitFor();
     const running = panelOf(page, 'Running configuration');
     await running.getByLabel('Filter').fill('port');
-    await running.getByText('80', { exact: true }).waitFor();
+    await running.locator('.config-section[open]').getByText('80', { exact: true }).waitFor();
     assert.deepEqual(await running.locator('summary').allTextContents(), ['services']);
     await running.getByLabel('Filter').fill('');
     await running.getByLabel('Only what I set').check();

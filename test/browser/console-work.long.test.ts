@@ -49,6 +49,7 @@ browserTest(
     await page.goto(`${console.url}/#overview`);
     const shown = page.locator('.panel', { has: page.getByRole('heading', { name: 'Nodes', exact: true }) }).locator('tbody tr');
     await shown.filter({ hasText: 'n2' }).getByText('ready').waitFor();
+    await shown.nth(2).waitFor();
     assert.equal(await shown.count(), 3);
     await nodes[2]?.kill();
     await shown.filter({ hasText: 'n2' }).getByText('gone').waitFor();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, type TestOptions, test } from 'node:test';
-import { type Browser, type BrowserContextOptions, type CDPSession, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, type CDPSession, chromium, type Locator, type Page } from 'playwright-core';
 import { Client } from './client.ts';
 import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
@@ -123,6 +123,29 @@ export async function drop(page: Page, paths: string[]): Promise<void> {
   for (const type of ['dragEnter', 'dragOver'] as const) await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
   await page.locator('.drop').waitFor();
   await session.send('Input.dispatchDragEvent', { type: 'drop', x: 300, y: 300, data });
+}
+
+interface Box {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+  width: number;
+  height: number;
+}
+
+/** Measures elements in one step. Between two measurements, a late reply could move the page. @param elements visible elements */
+export async function boxesOf(...elements: [Locator, ...Locator[]]): Promise<Box[]> {
+  for (const element of elements) await element.waitFor();
+  const handles = await Promise.all(elements.map((element) => element.elementHandle()));
+  return elements[0].evaluate<Box[], unknown[]>(
+    (_, all) =>
+      (all as { getBoundingClientRect(): Box }[]).map((element) => {
+        const { left, top, right, bottom, width, height } = element.getBoundingClientRect();
+        return { left, top, right, bottom, width, height };
+      }),
+    handles,
+  );
 }
 
 const axeSource = readFileSync(join(process.env.SVC_ROOT ?? '.', 'node_modules/axe-core/axe.min.js'), 'utf8');
