@@ -5,7 +5,7 @@ import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import { parseWindow, type SendingWindow, untilOpen } from './forward/window.ts';
 import type { EventHandlerOptions } from './options.ts';
-import type { Attempt, DeliveryOutcome, RecordedFile, RecordedReply } from './records/delivery-record.ts';
+import type { Attempt, DeliveryFault, DeliveryOutcome, RecordedFile, RecordedReply } from './records/delivery-record.ts';
 import { longestWaitMs, type RetryOptions, retryWaitMs, type WaitingRetry } from './retries.ts';
 
 /** A message ready to be sent. */
@@ -25,6 +25,7 @@ export interface DeliveryResult {
   attempts: Attempt[];
   /** Status and reason phrase of the last reply, and the fault of an invalid reply. Without a reply, the reason why there is none. */
   details: string;
+  fault?: DeliveryFault | undefined;
   status: number | undefined;
   /** Headers of the reply to the last attempt; empty without a reply. */
   headers: [string, string][];
@@ -73,8 +74,8 @@ interface Progress {
  */
 export type Verdict =
   | { kind: 'valid' }
-  | { kind: 'discarded'; error: string }
-  | { kind: 'failed'; error: string; askedWaitMs?: number | undefined };
+  | { kind: 'discarded'; error: string; fault?: DeliveryFault | undefined }
+  | { kind: 'failed'; error: string; fault?: DeliveryFault | undefined; askedWaitMs?: number | undefined };
 
 export interface Sent {
   verdict: Verdict;
@@ -135,7 +136,7 @@ export class Delivery {
    */
   async send(message: Message, signals: DeliverySignals = {}): Promise<DeliveryResult> {
     const { url: urls } = this.#options;
-    const result = notSent('all URLs are suspended');
+    const result: DeliveryResult = { ...notSent('all URLs are suspended'), fault: { code: 'suspended', value: '' } };
     const progress: Progress = { message, result, signals, sinceMs: signals.resume?.sinceMs ?? this.#clock.nowMs() };
     for (const url of urls.length > 1 ? await this.#health.available(urls) : urls) {
       await this.#tryUrl(url, progress);
@@ -211,7 +212,9 @@ export class Delivery {
     else if (reply) result.reply = reply;
     if (file) result.file = file;
     result.details = verdict.kind === 'valid' ? `${status ?? 'sent'} ${reason ?? ''}`.trimEnd() : verdict.error;
+    result.fault = verdict.kind === 'valid' ? undefined : verdict.fault;
     if (verdict.kind !== 'valid') attempt.error = verdict.error;
+    if (result.fault) attempt.fault = result.fault;
     result.attempts.push(attempt);
     if (result.attempts.length > maxAttempts) result.attempts.splice(1, 1);
     return verdict;

@@ -59,7 +59,7 @@ export class HttpSender implements Sender {
   }
 
   #judge(reply: RemoteResult): Verdict {
-    if (reply.kind !== 'reply') return { kind: 'failed', error: reply.message };
+    if (reply.kind !== 'reply') return { kind: 'failed', error: reply.message, fault: { code: reply.fault, value: reply.value } };
     const isSuccess = reply.status >= 200 && reply.status < 300;
     if (!isSuccess) {
       const isBusy = reply.status === 503 && reply.headers.some(([name]) => name.toLowerCase() === 'retry-after');
@@ -68,10 +68,13 @@ export class HttpSender implements Sender {
       return { kind: 'failed', error: statusText(reply), askedWaitMs: waitMs };
     }
     if (!this.#expected) return { kind: 'valid' };
-    if (reply.isTruncated)
-      return { kind: 'failed', error: `${statusText(reply)}, but the reply is larger than ${largestReplyBytes} bytes` };
+    if (reply.isTruncated) {
+      const error = `${statusText(reply)}, but the reply is larger than ${largestReplyBytes} bytes`;
+      return { kind: 'failed', error, fault: { code: 'too-large', value: String(largestReplyBytes) } };
+    }
     if (this.#expected.matches(reply.body.toString('utf8'))) return { kind: 'valid' };
-    return { kind: 'failed', error: `${statusText(reply)}, but the reply does not match expected_response` };
+    const error = `${statusText(reply)}, but the reply does not match expected_response`;
+    return { kind: 'failed', error, fault: { code: 'unexpected', value: '' } };
   }
 }
 

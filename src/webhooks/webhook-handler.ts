@@ -97,6 +97,7 @@ export class WebhookHandler {
       events: events.map(({ event: { id, uuid }, position }) => ({ id, uuid, ...(position && { position: formatPosition(position) }) })),
       attempts: result.attempts,
       ...(result.outcome === 'delivered' ? {} : { details: result.details }),
+      ...(result.fault && { fault: result.fault }),
       method: this.options.request_method.toUpperCase(),
       ...(rendered.contentType === undefined ? {} : { content_type: rendered.contentType }),
       ...(isKept(rendered.recorded) && { body: rendered.recorded }),

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
-import { signIn, startConsole } from '../support/console.ts';
+import { asOperator, signIn, startConsole } from '../support/console.ts';
 import { answerHostile } from '../support/console-replies.ts';
+import { until } from '../support/receiver.ts';
 
 const panelOf = (page: Page, name: string) => page.locator('.panel', { has: page.getByRole('heading', { name, exact: true }) });
 
@@ -92,4 +93,23 @@ browserTest('errors with a known code are shown in the language of the page, oth
   answer.errors = [{ code: 'toString', message: 'A newer server has this reason.' }];
   await page.reload();
   await page.getByRole('alert').getByText('A newer server has this reason.', { exact: true }).waitFor();
+});
+
+browserTest('the reason of a failed delivery is shown in the language of the page', async (t) => {
+  const away = { type: 'http', target: '40017', url: 'http://127.0.0.1:1/a, http://127.0.0.1:1/b', fail_after_errors: 0 };
+  const { server, console } = await startConsole(t, { event_handlers: { away } });
+  for (const name of ['a.txt', 'b.txt']) await server.put(`/home/${name}`, 'x');
+  await until('both deliveries are recorded', async () => {
+    const { deliveries } = (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>();
+    return deliveries.length === 2;
+  });
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+  await signIn(page, console.url, '#deliveries');
+  const [newer, older] = ['b.txt', 'a.txt'].map((file) => page.locator('.of-deliveries tbody tr', { hasText: file }));
+  await older?.getByText('die Verbindung wurde abgelehnt').waitFor();
+  await newer?.getByText('alle URLs sind ausgesetzt').waitFor();
+  await page.goto(`${console.url}/#handlers`);
+  await page.getByText(/^Letzter Fehler vor \d+ Sekunden?: alle URLs sind ausgesetzt$/).waitFor();
+  await page.goto(`${console.url}/#overview`);
+  await page.locator('.server dd', { hasText: /^vor \d+ Sekunden?$/ }).waitFor();
 });

@@ -24,6 +24,7 @@ interface Shown {
   is_failing: boolean;
   last_hour: { delivered: number; failed: number }[];
   last_error: string;
+  last_fault: { code: string; value: string } | null;
   last_error_time: string | null;
   node: string;
 }
@@ -132,6 +133,7 @@ test('a handler whose deliveries all fail is shown as failing, with their number
   const failing = await counted();
   assert.deepEqual([failing.state, failing.is_failing, failing.delivered], ['running', true, 0]);
   assert.match(failing.last_error, /500/);
+  assert.equal(failing.last_fault, null, 'a status is said by its number');
   assert.ok(Date.parse(failing.last_error_time ?? '') > 0);
   assert.deepEqual(failing.urls, [`${receiver.url}/in?…`]);
   contract.check('GET', '/api/handlers', await console.get('/api/handlers', asViewer));

@@ -21,6 +21,7 @@ const handlers = ['running', 'stopped', 'paused', 'disabled'].map((state, index)
   is_failing: index === 0,
   last_hour: Array.from({ length: 12 }, (_, part) => ({ delivered: index * part, failed: 12 - part })),
   last_error: index < 2 ? `500 ${hostileName}` : '',
+  last_fault: null,
   last_error_time: index < 2 ? time(2) : null,
   suspended_urls: index === 1 ? [{ url: 'https://hooks.example.com/a', until: time(-2) }] : [],
   node: 'node-1',

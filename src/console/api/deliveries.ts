@@ -66,9 +66,9 @@ async function listed(deliveries: readonly NamedDelivery[], { journal }: ShownDe
 
 /** Returns a delivery as the page of an event shows it. */
 export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
-  const { time, handler, outcome, attempts, details = '', source = 'service', file } = record;
+  const { time, handler, outcome, attempts, details = '', fault, source = 'service', file } = record;
   const events = record.events.map((event) => ({ id: event.id, uuid: event.uuid }));
-  return { id, time, handler, outcome, events, attempts, details, source, ...(file && { file }) };
+  return { id, time, handler, outcome, events, attempts, details, ...(fault && { fault }), source, ...(file && { file }) };
 }
 
 /** Answers `POST /api/replays`: starts to send events again to the configured handlers, at their current URLs. */

@@ -40,8 +40,8 @@ export function controlHandler(action: 'start' | 'pause' | 'resume'): (c: Consol
 export async function testHandler(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   await recordAction(c, 'handler-test', uuid);
-  const { outcome, details, attempts, events } = await c.env.service.sources.deliveries.sendTest(uuid, requireAdministrator(c).name);
-  return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
+  const { outcome, details, fault, attempts, events } = await c.env.service.sources.deliveries.sendTest(uuid, requireAdministrator(c).name);
+  return answerJson(c, { outcome, details: details ?? '', ...(fault && { fault }), attempts, event_uuid: events[0]?.uuid ?? '' });
 }
 
 /**

@@ -28,9 +28,9 @@ export type RemoteResult =
       durationMs: number;
     }
   /** The server sent no reply, or the reply was not complete within the timeout. */
-  | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
+  | { kind: 'no-reply'; fault: RemoteFault; message: string; value: string; durationMs: number }
   /** The server sent a reply that is incomplete, too large or not HTTP. */
-  | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
+  | { kind: 'invalid-reply'; fault: RemoteFault; message: string; value: string; durationMs: number };
 
 /** Options for the requests to an endpoint (docs/spec/authentication.md#own-requests). */
 export interface RemoteEndpointOptions {
@@ -106,7 +106,9 @@ export class RemoteEndpoint {
       end ??= reason;
       outgoing?.destroy(reason);
     };
-    const timer = clock.after(timeoutMs, () => giveUp(new EndedError('timeout', `no complete reply within ${timeoutMs / 1000} s`)));
+    const timer = clock.after(timeoutMs, () =>
+      giveUp(new EndedError('timeout', `no complete reply within ${timeoutMs / 1000} s`, timeoutMs / 1000)),
+    );
     const onAbort = () => giveUp(new Error('given up'));
     request.signal?.throwIfAborted();
     request.signal?.addEventListener('abort', onAbort);
@@ -147,9 +149,9 @@ export class RemoteEndpoint {
       };
     } catch (thrown) {
       if (request.signal?.aborted) throw request.signal.reason;
-      const { fault, message } = classifyFault(end ?? thrown);
+      const { fault, message, value = '' } = classifyFault(end ?? thrown);
       const isReply = hasReply || fault === 'invalid-http';
-      return { kind: isReply && fault !== 'timeout' ? 'invalid-reply' : 'no-reply', fault, message, durationMs: durationMs() };
+      return { kind: isReply && fault !== 'timeout' ? 'invalid-reply' : 'no-reply', fault, message, value, durationMs: durationMs() };
     } finally {
       timer.cancel();
       request.signal?.removeEventListener('abort', onAbort);
@@ -196,7 +198,7 @@ export class RemoteEndpoint {
         if (bytes.sizeBytes <= maximumReplyBytes) return;
         incoming.destroy();
         if (truncatesReply) resolve({ body: bytes.whole(maximumReplyBytes), isTruncated: true });
-        else reject(new EndedError('too-large', `the reply is larger than ${maximumReplyBytes} bytes`));
+        else reject(new EndedError('too-large', `the reply is larger than ${maximumReplyBytes} bytes`, maximumReplyBytes));
       });
       incoming.on('end', () => resolve({ body: bytes.whole(), isTruncated: false }));
       incoming.on('error', reject);
@@ -210,10 +212,13 @@ export class RemoteEndpoint {
 /** The error with which this process ends a request itself. */
 class EndedError extends Error {
   readonly fault: RemoteFault;
+  readonly value: string;
 
-  constructor(fault: RemoteFault, message: string) {
+  /** @param value the part of the message that differs between faults of a kind */
+  constructor(fault: RemoteFault, message: string, value: string | number) {
     super(message);
     this.fault = fault;
+    this.value = String(value);
   }
 }
 
@@ -221,21 +226,24 @@ function refuseContentCoding({ headerLines = [], incoming }: TransportResponse):
   const coded = headerLines.find(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity');
   if (!coded || !incoming) return;
   incoming.destroy();
-  throw new EndedError('invalid-http', `the body has the content coding "${coded[1]}", which was not asked for`);
+  throw new EndedError('invalid-http', `the body has the content coding "${coded[1]}", which was not asked for`, coded[1]);
 }
 
-function classifyFault(thrown: unknown): { fault: RemoteFault; message: string } {
+/** @returns `value`: the part of the message that differs between faults of a kind */
+function classifyFault(thrown: unknown): { fault: RemoteFault; message: string; value?: string } {
   const error = thrown instanceof Error && thrown.name === 'FetchError' ? (thrown.cause ?? thrown) : thrown;
   const text = error instanceof Error ? error.message : String(error);
-  if (error instanceof EndedError) return { fault: error.fault, message: text };
+  if (error instanceof EndedError) return { fault: error.fault, message: text, value: error.value };
   const code = systemErrorCode(error) ?? '';
   if (code === 'ECONNREFUSED') return { fault: 'refused', message: 'the connection was refused' };
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { fault: 'dns', message: `the host name cannot be resolved (${code})` };
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return { fault: 'dns', message: `the host name cannot be resolved (${code})`, value: code };
   if (code === 'ECONNRESET' || code === 'EPIPE')
     return { fault: 'reset', message: 'the connection was closed before the reply was complete' };
   if (code.startsWith('HPE_') || error instanceof RangeError)
-    return { fault: 'invalid-http', message: `the reply is not valid HTTP (${code || text})` };
+    return { fault: 'invalid-http', message: `the reply is not valid HTTP (${code || text})`, value: code || text };
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO)/.test(code))
-    return { fault: 'tls', message: `TLS failed: ${text} (${code})` };
-  return { fault: 'unreachable', message: `${text}${code === '' ? '' : ` (${code})`}` };
+    return { fault: 'tls', message: `TLS failed: ${text} (${code})`, value: `${text} (${code})` };
+  const message = `${text}${code === '' ? '' : ` (${code})`}`;
+  return { fault: 'unreachable', message, value: message };
 }

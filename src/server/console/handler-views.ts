@@ -19,6 +19,7 @@ const nothingKnown = {
   is_failing: false,
   last_hour: [],
   last_error: '',
+  last_fault: null,
   last_error_time: null,
 } satisfies Partial<HandlerView>;
 
@@ -113,13 +114,14 @@ const failuresInRow = 3;
 type Counts = HandlerView['last_hour'][number];
 
 /** The results of one handler's deliveries in the last hour. */
-type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
+type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_fault' | 'last_error_time'>;
 
 interface Handler {
   /** Counts by the number of the part. Parts are numbered since 1970. */
   parts: Map<number, Counts>;
   failuresInRow: number;
   lastError: string;
+  lastFault: HandlerView['last_fault'];
   lastErrorTime: string | null;
 }
 
@@ -158,7 +160,8 @@ class HourOfDeliveries {
     const failed = last_hour.reduce((sum, part) => sum + part.failed, 0);
     const inRow = known?.failuresInRow ?? 0;
     const is_failing = failed > 0 && inRow >= (delivered === 0 ? 1 : failuresInRow);
-    return { last_hour, is_failing, last_error: known?.lastError ?? '', last_error_time: known?.lastErrorTime ?? null };
+    const { lastError = '', lastFault = null, lastErrorTime = null } = known ?? {};
+    return { last_hour, is_failing, last_error: lastError, last_fault: lastFault, last_error_time: lastErrorTime };
   }
 
   async #read(): Promise<void> {
@@ -172,7 +175,7 @@ class HourOfDeliveries {
 
   /** Reads the records of the hour from the end. If there are too many, it reads only the newest. */
   async #readBack(sinceMs: number): Promise<void> {
-    const found: Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'>[] = [];
+    const found: ShortRecord[] = [];
     let end: LogPosition | undefined;
     let bytes = 0;
     for await (const { position, record, readBytes } of this.#records().newestFirst('deliveries', {
@@ -202,8 +205,8 @@ class HourOfDeliveries {
     }
   }
 
-  #count({ handler: uuid, outcome, time, details }: Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'>): void {
-    const handler = this.#handlers.get(uuid) ?? { parts: new Map(), failuresInRow: 0, lastError: '', lastErrorTime: null };
+  #count({ handler: uuid, outcome, time, details, fault }: ShortRecord): void {
+    const handler = this.#handlers.get(uuid) ?? { parts: new Map(), failuresInRow: 0, lastError: '', lastFault: null, lastErrorTime: null };
     this.#handlers.set(uuid, handler);
     const part = Math.floor(Date.parse(time) / partMs);
     const counts = handler.parts.get(part) ?? { delivered: 0, failed: 0 };
@@ -216,18 +219,16 @@ class HourOfDeliveries {
     counts.failed++;
     handler.failuresInRow++;
     handler.lastError = details ?? '';
+    handler.lastFault = fault ?? null;
     handler.lastErrorTime = time;
   }
 }
 
-/** Returns a record without its bodies, which would need too much memory. */
-function shortRecord({
-  handler,
-  outcome,
-  time,
-  details,
-}: DeliveryRecord): Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'> {
-  return { handler, outcome, time, ...(details !== undefined && { details }) };
+/** A record without its bodies, which would need too much memory. */
+type ShortRecord = Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details' | 'fault'>;
+
+function shortRecord({ handler, outcome, time, details, fault }: DeliveryRecord): ShortRecord {
+  return { handler, outcome, time, ...(details !== undefined && { details }), ...(fault && { fault }) };
 }
 
 function shownReason(reason: string): Pick<HandlerView, 'reason' | 'reason_code' | 'reason_value'> {

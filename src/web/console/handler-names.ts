@@ -1,3 +1,4 @@
+import type { AttemptView } from '../../console/api/schemas/deliveries.ts';
 import type { HandlerList } from '../../console/api/schemas/overview.ts';
 import { partTexts } from '../shared/locale.ts';
 import de from '../texts/handlers/de.json' with { type: 'json' };
@@ -13,6 +14,33 @@ import { clear } from './shown.ts';
 export const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 const names = new Map<string, string>();
+
+type Fault = NonNullable<AttemptView['fault']>;
+
+const faultTexts: Readonly<Record<Fault['code'], keyof typeof en>> = {
+  refused: 'fault_refused',
+  dns: 'fault_dns',
+  tls: 'fault_tls',
+  timeout: 'fault_timeout',
+  reset: 'fault_reset',
+  'invalid-http': 'fault_invalid_http',
+  'too-large': 'fault_too_large',
+  unreachable: 'fault_unreachable',
+  unexpected: 'fault_unexpected',
+  suspended: 'fault_suspended',
+  'file-gone': 'fault_file_gone',
+  'file-changed': 'fault_file_changed',
+};
+
+/**
+ * Says in the language of the page why a delivery failed.
+ *
+ * @param message the service's own words, for a fault without a code
+ */
+export function faultText(fault: Fault | null | undefined, message: string): string {
+  const name = fault && faultTexts[fault.code];
+  return name ? handlerText(name, { value: fault.value }) : message;
+}
 
 /** Fetches the handlers, and stores their names for `handlerName`. */
 export async function findHandlers(signal?: AbortSignal): Promise<HandlerList> {

@@ -3,7 +3,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Message, Sender, Sent } from '../delivery.ts';
-import type { RecordedFile } from '../records/delivery-record.ts';
+import type { DeliveryFault, RecordedFile } from '../records/delivery-record.ts';
 import { encodedPath, parseTargetUrl, type TargetUrl, targetSegments } from './address.ts';
 import {
   type AfterSending,
@@ -182,18 +182,17 @@ function recordedFile(
  * because a retry would fail, too.
  */
 function failure(error: unknown): Pick<Sent, 'verdict' | 'status' | 'reason' | 'headers' | 'reply'> {
-  if (error instanceof FileChanged)
-    return { headers: [], verdict: { kind: 'discarded', error: `the file was not sent: ${error.message}` } };
+  if (error instanceof FileChanged) return discarded(error.message, { code: 'file-changed', value: '' });
   if (error instanceof TargetRefusal) {
-    const { message, reply, askedWaitMs } = error;
-    const verdict = { kind: 'failed' as const, error: message, askedWaitMs };
+    const { message, reply, askedWaitMs, fault } = error;
+    const verdict = { kind: 'failed' as const, error: message, askedWaitMs, fault };
     return { verdict, headers: reply?.headers ?? [], ...(reply && { status: reply.status, reason: reply.reason, reply }) };
   }
-  if (isServiceError(error, 'not-found')) return discarded('the file is gone');
+  if (isServiceError(error, 'not-found')) return discarded('the file is gone', { code: 'file-gone', value: '' });
   if (isServiceError(error, 'name-invalid')) return discarded(error.message);
   return { headers: [], verdict: { kind: 'failed', error: error instanceof ServiceError ? error.message : String(error) } };
 }
 
-function discarded(reason: string): ReturnType<typeof failure> {
-  return { headers: [], verdict: { kind: 'discarded', error: `the file was not sent: ${reason}` } };
+function discarded(reason: string, fault?: DeliveryFault): ReturnType<typeof failure> {
+  return { headers: [], verdict: { kind: 'discarded', error: `the file was not sent: ${reason}`, fault } };
 }

@@ -1,5 +1,5 @@
 import type { EventComponent, ServiceEvent } from '../../events/event.ts';
-import type { RecordedReply } from '../records/delivery-record.ts';
+import type { DeliveryFault, RecordedReply } from '../records/delivery-record.ts';
 
 export interface ForwardedFile {
   readonly sizeBytes: number;
@@ -100,8 +100,11 @@ export class TargetRefusal extends Error {
   /** The pause in milliseconds that the target requested. */
   readonly askedWaitMs: number | undefined;
 
-  constructor(message: string, reply?: RecordedReply, askedWaitMs?: number) {
+  readonly fault: DeliveryFault | undefined;
+
+  constructor(message: string, reply?: RecordedReply, askedWaitMs?: number, fault?: DeliveryFault) {
     super(message);
+    this.fault = fault;
     this.reply = reply;
     this.askedWaitMs = askedWaitMs;
   }

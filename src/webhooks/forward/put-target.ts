@@ -24,7 +24,7 @@ export function targetEndpoint(
  * requested
  */
 export function requireTaken(result: RemoteResult, nowMs: number): Extract<RemoteResult, { kind: 'reply' }> {
-  if (result.kind !== 'reply') throw new TargetRefusal(result.message);
+  if (result.kind !== 'reply') throw new TargetRefusal(result.message, undefined, undefined, { code: result.fault, value: result.value });
   if (result.status >= 200 && result.status < 300) return result;
   const mayAsk = result.status === 429 || result.status === 503;
   throw new TargetRefusal(statusText(result), recordReply(result), mayAsk ? askedWaitMs(result.headers, nowMs) : undefined);

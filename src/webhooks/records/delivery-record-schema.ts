@@ -21,6 +21,26 @@ export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 /** An event that was sent, with its position in the journal. */
 export const sentEvent = z.strictObject({ id: z.string(), uuid: z.string(), position: z.string().exactOptional() });
 
+/** The code of a reason for a failure, and the part of the reason that differs, such as the number of seconds of a timeout. */
+export const deliveryFault = z.strictObject({
+  code: z.enum([
+    'refused',
+    'dns',
+    'tls',
+    'timeout',
+    'reset',
+    'invalid-http',
+    'too-large',
+    'unreachable',
+    'unexpected',
+    'suspended',
+    'file-gone',
+    'file-changed',
+  ]),
+  value: z.string().describe('Empty if the code says all.'),
+});
+export type DeliveryFault = z.infer<typeof deliveryFault>;
+
 export const attempt = z.strictObject({
   url: z.string().describe('Without its query, which may hold secrets.'),
   /** ISO 8601, UTC. */
@@ -30,6 +50,7 @@ export const attempt = z.strictObject({
   reason: z.string().exactOptional(),
   /** The reason why the attempt failed; missing if it succeeded. */
   error: z.string().exactOptional(),
+  fault: deliveryFault.exactOptional().describe('The same reason as a code; missing if there is no code for it.'),
 });
 export type Attempt = z.infer<typeof attempt>;
 
@@ -62,6 +83,7 @@ export const deliveryRecord = z.strictObject({
   attempts: z.array(attempt),
   /** The reason why the events were not delivered, for people. */
   details: z.string().exactOptional(),
+  fault: deliveryFault.exactOptional().describe('The same reason as a code; missing if there is no code for it.'),
   method: z.string(),
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
@@ -122,6 +144,7 @@ const sentResult = z.strictObject({
   events,
   status: z.int().optional(),
   details: z.string().optional(),
+  fault: deliveryFault.optional(),
   attempts: z.array(attempt),
 });
 

@@ -2,7 +2,7 @@ import type { LogPosition } from '../../events/journal/position.ts';
 import { isObject, parseJson } from '../../lib/json.ts';
 import type { DeliveryRecord } from './delivery-record-schema.ts';
 
-export type { Attempt, DeliveryOutcome, DeliveryRecord, RecordedFile, RecordedReply } from './delivery-record-schema.ts';
+export type { Attempt, DeliveryFault, DeliveryOutcome, DeliveryRecord, RecordedFile, RecordedReply } from './delivery-record-schema.ts';
 
 /** The kinds of records: `deliveries` for automatic deliveries, and `replays` for manual ones. */
 export const recordKinds = ['deliveries', 'replays'] as const;

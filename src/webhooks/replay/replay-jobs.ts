@@ -234,9 +234,9 @@ export class ReplayJob {
     this.#failedInRow = isDelivered ? 0 : this.#failedInRow + 1;
     this.progress.done += events.length;
     this.progress[isDelivered ? 'delivered' : 'failed'] += events.length;
-    const { status, details, attempts } = result;
+    const { status, details, fault, attempts } = result;
     const shown = nameEvents(events);
-    this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, attempts }, isDelivered);
+    this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, fault, attempts }, isDelivered);
     const { stopAfterFailures } = this.request;
     if (stopAfterFailures === 0 || this.#failedInRow < stopAfterFailures || this.#cancelled.signal.aborted) return;
     const requests = this.#failedInRow === 1 ? 'request' : 'requests';

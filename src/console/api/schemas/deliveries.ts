@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { text, time } from '../../../control/shown-node.ts';
 import { eventIds } from '../../../events/event-ids.ts';
-import { attempt, deliveryOutcome, recordedFile, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
+import { attempt, deliveryFault, deliveryOutcome, recordedFile, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
 import { eventView } from './events.ts';
 
 export const attemptView = attempt.extend({ time, duration_ms: z.number().nonnegative() });
@@ -15,6 +15,7 @@ export const deliveryView = z.object({
   events: z.array(z.object({ id: text, uuid: text })),
   attempts: z.array(attemptView),
   details: text,
+  fault: deliveryFault.exactOptional().describe('The reason in `details` as a code; missing if there is no code for it.'),
   source: z.enum(['service', 'upload', 'replay', 'test']),
   file: recordedFile.exactOptional().describe('The file that a handler of type `forward` sent.'),
 });
@@ -59,7 +60,13 @@ export const openedDelivery = z.object({
 export type OpenedDelivery = z.infer<typeof openedDelivery>;
 
 /** The reply to `POST /api/handlers/{uuid}/test`. */
-export const testedHandler = z.object({ outcome: deliveryOutcome, details: text, attempts: z.array(attemptView), event_uuid: text });
+export const testedHandler = z.object({
+  outcome: deliveryOutcome,
+  details: text,
+  fault: deliveryFault.exactOptional(),
+  attempts: z.array(attemptView),
+  event_uuid: text,
+});
 export type TestedHandler = z.infer<typeof testedHandler>;
 
 /** The reply to `GET /api/events/{uuid}`. */

@@ -4,7 +4,7 @@ import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { accountPageLink, conditionLink } from '../events/event-table.ts';
-import { findHandlers, handlerName, handlerText } from '../handler-names.ts';
+import { faultText, findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
@@ -45,7 +45,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
         [text('time'), timeElement(delivery.time)],
         [text('handler'), make('a', { href: hashFor('handlers', '', { show: delivery.handler }) }, datum(handlerName(delivery.handler)))],
         [text('source'), translate('source', delivery.source)],
-        [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
+        [text('details'), delivery.details && !isToldByAttempt ? datum(faultText(delivery.fault, delivery.details)) : undefined],
         ...fileFacts(delivery),
         ...eventFacts(delivery),
       ),
@@ -119,9 +119,9 @@ function attemptTable(attempts: readonly AttemptView[], { method }: Sending): HT
 }
 
 /** Shows the status of the reply, or that there was none, and why the attempt failed. */
-function attemptReply({ status, reason, error }: AttemptView): HTMLElement {
+function attemptReply({ status, reason, error, fault }: AttemptView): HTMLElement {
   const state = badge(status === undefined ? handlerText('noReply') : String(status), error === undefined ? 'good' : 'bad');
-  const words = [reason, error === `${status} ${reason}` ? undefined : error].filter(Boolean);
+  const words = [reason, error === `${status} ${reason}` ? undefined : faultText(fault, error ?? '')].filter(Boolean);
   return make('span', state, ' ', words.length > 0 && datum(words.join('; ')));
 }
 

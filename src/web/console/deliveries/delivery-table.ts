@@ -2,7 +2,7 @@ import type { DeliveryView, ListedDelivery } from '../../../console/api/schemas/
 import { make } from '../../shared/dom.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { accountLink } from '../events/event-table.ts';
-import { handlerName } from '../handler-names.ts';
+import { faultText, handlerName } from '../handler-names.ts';
 import { colon, text, translate } from '../language.ts';
 import { hashFor } from '../route.ts';
 import { outcomeBadge } from '../section.ts';
@@ -74,12 +74,12 @@ function eventIds({ events, first_event }: DeliveryView & Partial<Pick<ListedDel
   return shown;
 }
 
-function lastReply({ attempts, details }: DeliveryView): HTMLElement {
+function lastReply({ attempts, details, fault }: DeliveryView): HTMLElement {
   const last = attempts.at(-1);
   if (last?.status !== undefined) {
     const reason = last.reason ?? '';
     return make('span', { title: clear(`${last.status} ${reason}`) }, String(last.status), ' ', datum(reason, 'phrase'));
   }
-  const reason = last?.error ?? details;
+  const reason = faultText(last ? last.fault : fault, last?.error ?? details);
   return make('span.two-lines', { title: clear(reason) }, datum(reason));
 }

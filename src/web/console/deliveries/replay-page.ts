@@ -3,7 +3,7 @@ import type { ReplayResult } from '../../../webhooks/records/delivery-record-sch
 import { make } from '../../shared/dom.ts';
 import { durationText } from '../../shared/locale.ts';
 import { eventBadge } from '../event-kinds.ts';
-import { findHandlers, handlerName, handlerText } from '../handler-names.ts';
+import { faultText, findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { asCounted, askedReplay, type ReplayRequest, replayButton, sendText, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
@@ -149,10 +149,10 @@ function resultItem(result: ReplayResult, group: readonly ReplayResult[] = [resu
     idBadges(group.flatMap((one) => ('events' in one ? one.events : []))),
   ];
   if ('outcome' in result) {
-    const { outcome, status, details } = result;
+    const { outcome, status, details, fault } = result;
     return article(
       [badge(translate('outcome', outcome), outcome === 'delivered' ? 'good' : 'bad'), ...about],
-      hint(details?.startsWith(`${status} `) ? [details] : [status, details]),
+      hint(fault === undefined && details?.startsWith(`${status} `) ? [details] : [status, faultText(fault, details ?? '')]),
     );
   }
   const { request, differences } = result;

@@ -2,7 +2,7 @@ import type { TestedHandler } from '../../../console/api/schemas/deliveries.ts';
 import type { HandlerList, HandlerView, Overview } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
-import { findHandlers, handlerText } from '../handler-names.ts';
+import { faultText, findHandlers, handlerText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
@@ -68,10 +68,10 @@ function reasonText({ reason, reason_code, reason_value }: HandlerView): string 
   return handlerText(`reason_${reason_code === 'no-node' ? 'no_node' : reason_code}`, { name: reason_value, count: Number(reason_value) });
 }
 
-function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
+function lastError({ last_error, last_fault, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
   const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
-  return make(kind, `${handlerText('lastError')} `, ageInPhrase(last_error_time), colon, datum(last_error));
+  return make(kind, `${handlerText('lastError')} `, ageInPhrase(last_error_time), colon, datum(faultText(last_fault, last_error)));
 }
 
 function actions(handler: HandlerView, refresh: () => Promise<void>): HTMLElement[] {
@@ -94,9 +94,9 @@ async function act(
   const path = `/api/handlers/${encodeURIComponent(uuid)}/${action}`;
   const values = { name: clear(name) };
   if (action === 'test') {
-    const { outcome, details } = await ask<TestedHandler>('POST', path, { body: {} });
+    const { outcome, details, fault } = await ask<TestedHandler>('POST', path, { body: {} });
     if (outcome === 'delivered') notice(handlerText('test_done', values));
-    else notice(handlerText('testFailed', { ...values, reason: clear(details) }), 'error');
+    else notice(handlerText('testFailed', { ...values, reason: clear(faultText(fault, details)) }), 'error');
   } else {
     await ask('POST', path, { body: {} });
     const again = action === 'start' ? await stoppedAgain(uuid) : undefined;
@@ -125,7 +125,7 @@ async function stoppedAgain(uuid: string): Promise<string | undefined> {
     if (!handler) return undefined;
     // Nodes report every two seconds, so at first the report can be older than the start.
     if (handler.state !== 'stopped') hasStarted = true;
-    else if (hasStarted || look === maxLooks) return handler.last_error || reasonText(handler);
+    else if (hasStarted || look === maxLooks) return faultText(handler.last_fault, handler.last_error) || reasonText(handler);
     if (hasStarted && handler.waiting_events === 0) return undefined;
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   }

@@ -58,7 +58,7 @@ function serverFacts({ server, journal, nodes }: Overview): HTMLElement {
   return facts(
     [text('server'), datum(server.name)],
     [text('version'), server.version],
-    [text('running_since'), ageElement(server.started)],
+    [text('running_since'), ageInPhrase(server.started)],
     [text('journal'), free === undefined ? size : text('journalAndFree', { size, free: sizeText(free) })],
     [text('nodes'), nodes.length > 1 && numberText(nodes.length)],
   );
