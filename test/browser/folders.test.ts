@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
@@ -33,7 +34,7 @@ browserTest('a folder opens without a page load, and Back restores the previous 
   // The focus is on the heading, so that screen readers announce the new folder.
   await page.locator('h1:focus', { hasText: 'Reports #1?' }).waitFor({ state: 'attached' });
   assert.equal(await page.evaluate('scrollY'), 0);
-  await page.waitForLoadState('networkidle');
+  await page.locator('#actions .to-move').waitFor({ state: 'attached' });
   await assertAccessible(page, 'a folder that was opened without a page load');
   for (const [name, count] of [
     ['Upload files', 1],
@@ -53,7 +54,7 @@ browserTest('a folder opens without a page load, and Back restores the previous 
   await page.waitForURL('**/home/');
   await page.getByText('1 selected').waitFor();
   assert.ok(await page.getByLabel('Select file-7.bin').isChecked());
-  assert.equal(await page.evaluate('scrollY'), 1500);
+  await until('the page is scrolled as before', () => page.evaluate<boolean>('scrollY === 1500'));
   await page.keyboard.press('Escape');
 
   await page.getByLabel('Filter by name').fill('report');
@@ -147,7 +148,7 @@ browserTest('while the code of the first preview is fetched, the page is marked 
   await page.locator('main[aria-busy]').waitFor();
   letGo();
   await page.getByRole('dialog').getByText('some text').waitFor();
-  assert.equal(await page.locator('main[aria-busy]').count(), 0);
+  await page.locator('main[aria-busy]').waitFor({ state: 'detached' });
 });
 
 browserTest('the folder clicked last opens; offline, the page stays as it is; without a session, it asks for the password', async (t) => {
@@ -168,7 +169,7 @@ browserTest('the folder clicked last opens; offline, the page stays as it is; wi
   await page.getByRole('link', { name: 'Second' }).click();
   await page.waitForURL('**/home/Second/');
   letGo();
-  await page.unroute('**/First/');
+  await page.unrouteAll({ behavior: 'wait' });
   assert.equal(await heading(page), 'Second');
   await page.goBack();
   await page.waitForURL('**/home/');

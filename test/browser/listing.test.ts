@@ -53,6 +53,7 @@ browserTest('rows are filtered, selected by keyboard, and deleted after a questi
   await dialog.getByRole('heading', { name: 'Keyboard' }).waitFor();
   await dialog.getByLabel('Use single-key shortcuts').uncheck();
   await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
   await page.keyboard.press('?');
   assert.equal(await dialog.count(), 0, 'single keys can be turned off');
 

@@ -36,8 +36,10 @@ browserTest('rows of a long folder that the script adds are like those of the se
   const rowsAtTheEnd = async () => {
     await page.locator('#list[aria-rowcount]').waitFor();
     await page.keyboard.press('ArrowDown');
-    // The last row may not have arrived yet.
-    while (!(await focused()).startsWith('z')) await page.keyboard.press('End');
+    await until('the last row has arrived', async () => {
+      await page.keyboard.press('End');
+      return (await focused()).startsWith('z');
+    });
     await page.locator('tbody tr').nth(30).locator('td.more').waitFor({ state: 'attached' });
     return page.evaluate<string[]>(rowsInPage);
   };
@@ -50,8 +52,10 @@ browserTest('rows of a long folder that the script adds are like those of the se
   await page.locator('dialog h2', { hasText: nameAt(597) }).waitFor();
   await page.keyboard.press('Escape');
   await until('the file has the focus', async () => (await focused()) === nameAt(597));
-  await page.keyboard.press('End');
-  assert.match(await focused(), /^z/, 'the last row is there');
+  await until('the last row is there', async () => {
+    await page.keyboard.press('End');
+    return (await focused()).startsWith('z');
+  });
 
   // "Select all" also selects the rows that arrive later. A row that is deselected before they arrive stays deselected.
   let letRowsCome = () => {};
@@ -132,7 +136,7 @@ browserTest('a long folder has only the rows near the window and the focused row
   assert.ok(places.includes(`152${nameAt(150)}`), `${places}`);
   await page.keyboard.press('ArrowDown');
   assert.equal(await focused(), nameAt(2));
-  assert.ok((await inSight()).includes(nameAt(2)), 'a key leads back to the focused row');
+  await until('a key leads back to the focused row', async () => (await inSight()).includes(nameAt(2)));
 
   await page.getByLabel('Filter by name').fill('file-59');
   await page.getByText('11 matches').waitFor();

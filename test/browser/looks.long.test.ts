@@ -3,7 +3,7 @@ import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { strToU8, zipSync } from 'fflate';
 import type { Page } from 'playwright-core';
-import { browserTest, login, openBrowser, openFolder, openMenu } from '../support/browser.ts';
+import { boxesOf, browserTest, login, openBrowser, openFolder, openMenu } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 import { assertBarsInSight } from '../support/window-sizes.ts';
 
@@ -76,7 +76,7 @@ browserTest('the menu by keyboard: it opens, the arrow keys move in it, it close
   await page.locator('html[data-theme=dark]').waitFor();
   await page.keyboard.press('Escape');
   await menu.waitFor({ state: 'hidden' });
-  assert.equal(await opener.evaluate('document.activeElement === document.querySelector("[popovertarget=menu]")'), true);
+  await opener.and(page.locator(':focus')).waitFor();
   assert.ok(await page.getByLabel('Select a.txt').isChecked(), 'Escape closed the menu and nothing else');
   await page.keyboard.press('ArrowDown');
   await menu.waitFor();
@@ -85,7 +85,7 @@ browserTest('the menu by keyboard: it opens, the arrow keys move in it, it close
   await page.getByRole('button', { name: 'Keyboard' }).click();
   await page.getByRole('dialog').getByRole('heading', { name: 'Keyboard' }).waitFor();
   await page.keyboard.press('Escape');
-  assert.ok(await opener.evaluate('document.activeElement === document.querySelector("[popovertarget=menu]")'));
+  await opener.and(page.locator(':focus')).waitFor();
   await openMenu(page);
   await page.getByRole('button', { name: 'Français' }).click();
   await page.getByRole('button', { name: 'Compte alice' }).waitFor();
@@ -193,8 +193,7 @@ browserTest('on a phone the text of a preview takes nearly the whole width; a me
   writeFileSync(join(server.home, 'none.zip'), 'no archive');
   const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } });
   await page.getByRole('link', { name: 'a.txt' }).click();
-  const text = await page.locator('.stage pre').boundingBox();
-  const lines = await page.locator('.stage pre .lines').first().boundingBox();
+  const [text, lines] = await boxesOf(page.locator('.stage pre'), page.locator('.stage pre .lines').first());
   assert.ok(text && lines && text.width > 270 && lines.width > text.width - 8, `${text?.width}, ${lines?.width}`);
   await page.keyboard.press('ArrowRight');
   const message = page.locator('.stage').getByText('This is not a ZIP archive, or it is damaged.');
@@ -212,9 +211,11 @@ browserTest('in the grid the height of long names is limited; the row of an open
   await page.locator('.members').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  const heightOf = async (name: string) => (await page.locator('tbody tr', { hasText: name }).boundingBox())?.height ?? 0;
-  assert.equal(await heightOf('a.zip'), await heightOf('short.bin'));
+  const rowOf = (name: string) => page.locator('tbody tr', { hasText: name });
+  const [opened, other] = await boxesOf(rowOf('a.zip'), rowOf('short.bin'));
+  assert.equal(opened?.height, other?.height);
   await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await page.locator('#list.grid').waitFor();
   const names = page.locator('tbody a.i');
   for (const height of await names.evaluateAll((links) => links.map((link) => link.getBoundingClientRect().height)))
     assert.ok(height > 100 && height < 190, `${height} px`);

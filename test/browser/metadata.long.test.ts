@@ -58,7 +58,7 @@ browserTest('with scripts a dialog asks for the metadata of each batch of files'
   await dialog.getByLabel('Name', { exact: true }).fill('project');
   await dialog.getByLabel('Value').last().fill('two');
   await dialog.getByRole('button', { name: 'Upload' }).click();
-  await page.getByRole('link', { name: 'b.txt' }).waitFor();
+  for (const name of ['a.txt', 'b.txt']) await page.getByRole('link', { name }).waitFor();
   assert.deepEqual(
     readdirSync(server.home),
     ['a.txt', 'b.txt'],

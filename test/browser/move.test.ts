@@ -12,6 +12,7 @@ browserTest('a file and a folder are renamed, but not to a name that is taken', 
   const dialog = page.getByRole('dialog');
   await page.getByLabel('Select a.bin').check();
   await page.getByRole('button', { name: 'Rename' }).click();
+  await dialog.getByLabel('New name').waitFor();
   await assertAccessible(page, 'renaming');
   await dialog.getByLabel('New name').fill('taken.bin');
   await page.keyboard.press('Enter');
@@ -63,7 +64,7 @@ browserTest('items are moved into folders and up; on a taken name both can be ke
   assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), ['b.bin'], 'nothing is moved if the question is closed');
   await here.click();
   await page.getByText('In Target/Deep').waitFor();
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Keep both');
+  await page.locator('button:focus', { hasText: 'Keep both' }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByText('Moved 3 items to Target/Deep').waitFor();
   await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });
@@ -71,7 +72,7 @@ browserTest('items are moved into folders and up; on a taken name both can be ke
   assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')).sort(), ['Folder', 'a.bin', 'b (2).bin', 'b.bin']);
   assert.equal(readFileSync(join(server.home, 'Target/Deep/b.bin'), 'utf8'), 'Target/Deep/b.bin');
   await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByRole('link', { name: 'b.bin' }).waitFor();
+  for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByRole('link', { name, exact: true }).waitFor();
   assert.equal(readFileSync(join(server.home, 'b.bin'), 'utf8'), 'b.bin');
   assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), ['b.bin']);
   renameSync(join(server.home, 'a.bin'), join(server.home, 'Target/Deep/a.bin'));

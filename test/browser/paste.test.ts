@@ -32,6 +32,7 @@ browserTest('files and screenshots can be pasted, except while a text field has 
   await paste(page, ['typed.txt']);
   await page.locator('#members').focus();
   await paste(page, ['image.png', 'Übersicht.txt']);
+  await page.getByText('2 Dateien wurden hochgeladen.').waitFor({ state: 'attached' });
   await page.getByRole('link', { name: 'Übersicht.txt' }).waitFor();
   const [picture = '', ...others] = readdirSync(server.home).sort();
   assert.match(picture, /^Bildschirmfoto \d{4}-\d\d-\d\d \d\d\.\d\d\.\d\d\.png$/);

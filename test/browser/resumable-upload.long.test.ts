@@ -115,7 +115,7 @@ browserTest('the service ends an upload that is cancelled in the page, and one w
   const next = await reopen(setting);
   await next.getByRole('button', { name: 'Discard: large.bin' }).click();
   await until('the service has ended the discarded upload', () => isOver(2));
-  assert.equal(await next.locator('.unfinished').count(), 0);
+  await next.locator('.unfinished').waitFor({ state: 'detached' });
   assert.deepEqual(proxy.offsets, [0, 0]);
   assert.deepEqual(readdirSync(server.home), []);
   await next.reload();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { assertAccessible, boxesOf, browserTest, openFolder } from '../support/browser.ts';
 import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 
@@ -35,8 +35,8 @@ browserTest(
     await page.getByText('One item was found.').waitFor();
     // The mark is in one of the two visible lines of the name, although the match is in the middle.
     await page.locator('.found bdi:has(.gap) mark').waitFor();
-    const [mark, name] = await Promise.all(['.found mark', '.found bdi:has(mark)'].map((place) => page.locator(place).boundingBox()));
-    assert.ok(mark && name && mark.height > 0 && mark.y + mark.height <= name.y + name.height + 1, 'the match of a long name is visible');
+    const [mark, name] = await boxesOf(page.locator('.found mark'), page.locator('.found bdi:has(mark)'));
+    assert.ok(mark && name && mark.height > 0 && mark.bottom <= name.bottom + 1, 'the match of a long name is visible');
     await search('Everywhere', 3);
     await page.getByRole('button', { name: 'Name' }).click();
     assert.deepEqual(await names(), ['My REPORT.bin', 'report 9.bin', 'Report 10.bin'], 'the names are in natural order');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
+import { assertAccessible, boxesOf, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
@@ -89,12 +89,11 @@ browserTest('search results are shown as they arrive; leaving the results ends t
     const shown = (await page.locator('.found tbody a[href*=preview]').allTextContents()).filter((text) => text.endsWith('.txt'));
     return shown.join() === '1.txt,2.txt,9.txt,10.txt,1000.txt';
   });
-  const notice = await page.getByText('there may be more').boundingBox();
-  const table = await page.locator('.found').boundingBox();
-  assert.ok(notice && table && notice.y < table.y, 'the notice about the limit stands above the results');
+  const [notice, table] = await boxesOf(page.getByText('there may be more'), page.locator('.found'));
+  assert.ok(notice && table && notice.top < table.top, 'the notice about the limit stands above the results');
   await search();
   await page.locator('.crumbs').getByRole('link', { name: 'Files' }).click();
-  await page.locator('#list').waitFor();
+  await page.getByRole('link', { name: 'a.txt' }).waitFor();
   assert.equal(await page.evaluate('isAborted'), true);
 });
 

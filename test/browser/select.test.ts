@@ -51,6 +51,7 @@ browserTest(
     await press('Escape');
 
     await page.getByRole('link', { name: 'Show as a grid' }).click();
+    await page.locator('#list.grid').waitFor();
     const places = await page.evaluate<[number, number][]>(
       `[...document.querySelectorAll('tbody tr')].map((row) => { const { left, top } = row.getBoundingClientRect(); return [left, top]; })`,
     );

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
-import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
+import { assertAccessible, boxesOf, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { plainPng } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -232,11 +232,10 @@ browserTest('a table in a preview takes the room of the window, and its column n
   await preview(page, 'wide.csv', async (stage) => {
     const table = stage.getByRole('region');
     await stage.getByRole('row').nth(300).waitFor({ state: 'attached' });
-    const box = await table.boundingBox();
-    assert.ok(box && box.width > 1800 && box.height > 880, JSON.stringify(box));
     await stage.getByRole('row').nth(300).scrollIntoViewIfNeeded();
-    const head = await stage.getByRole('columnheader').first().boundingBox();
-    assert.ok(head && Math.abs(head.y - box.y) < 2, 'the head stays');
+    const [box, head] = await boxesOf(table, stage.getByRole('columnheader').first());
+    assert.ok(box && box.width > 1800 && box.height > 880, JSON.stringify(box));
+    assert.ok(head && Math.abs(head.top - box.top) < 2, 'the head stays');
     await page.setViewportSize({ width: 320, height: 640 });
     const narrow = await table.boundingBox();
     assert.ok(narrow && narrow.width <= 320 && narrow.height > 400, JSON.stringify(narrow));

@@ -15,6 +15,8 @@ browserTest('deleted items are restored by Undo or by Ctrl+Z; an item that is no
   const remove = async (...names: string[]) => {
     for (const name of names) await page.getByLabel(`Select ${name}`).check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    // An earlier message can have the same words, so the test first waits until the rows are gone.
+    for (const name of names) await page.getByLabel(`Select ${name}`).waitFor({ state: 'detached' });
     await page.getByText(names.length === 1 ? `Moved ${names[0]} to the trash` : `Moved ${names.length} items to the trash`).waitFor();
     await page.getByRole('button', { name: 'Undo' }).waitFor();
     for (const name of names) assert.equal(existsSync(join(server.home, name)), false);

@@ -20,11 +20,11 @@ browserTest('chosen files are uploaded, are shown as done in the panel, and appe
   await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
   await page.getByRole('link', { name: 'b #?&.txt' }).waitFor();
   assert.equal(readFileSync(join(server.home, 'b #?&.txt'), 'utf8'), 'B');
-  assert.equal(await page.locator('.queue li.done').count(), 3);
+  await page.locator('.queue li.done').nth(2).waitFor();
   assert.equal(await page.locator('#receipt').count(), 0, 'receipts are for visitors of links');
   await assertAccessible(page, 'the queue');
   await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
-  assert.equal(await page.locator('.queue').isVisible(), false);
+  await page.locator('.queue').waitFor({ state: 'hidden' });
 });
 
 browserTest('dropped folders arrive whole, 320 px', (t) => assertFoldersDropped(t, { width: 320, height: 640 }));
@@ -57,7 +57,7 @@ browserTest('if the name of an upload is taken, the user can skip, keep both or 
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Do the same').check();
   await dialog.getByRole('button', { name: 'Keep both' }).click();
-  await page.getByRole('link', { name: 'd (2).txt' }).waitFor();
+  for (const name of ['a (2).txt', 'b (3).txt', 'd (2).txt']) await page.getByRole('link', { name }).waitFor();
   assert.ok(existsSync(join(server.home, 'b (3).txt')), 'b (2).txt is taken as well');
   assert.equal(readFileSync(join(server.home, 'd.txt'), 'utf8'), 'old');
 });

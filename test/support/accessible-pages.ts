@@ -43,6 +43,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.getByLabel('Select a.txt').check();
   await look('selection');
   await page.getByRole('button', { name: 'Actions for a.txt' }).click();
+  await page.getByRole('menu').waitFor();
   await look('menu of a row');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -59,9 +60,10 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   // An open menu always covers a part of the page, so only the menu is checked.
   await assertAccessible(page, 'menu', `'#menu'`);
   await page.getByRole('button', { name: 'Keyboard' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.waitFor();
   await look('help');
   await page.keyboard.press('Escape');
-  const dialog = page.getByRole('dialog');
   await page.keyboard.press('F2');
   await dialog.waitFor();
   await look('renaming');

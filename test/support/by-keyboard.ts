@@ -48,13 +48,14 @@ export async function workByKeyboard(page: Page, server: TestServer): Promise<vo
   await page.getByRole('link', { name: 'new.bin' }).waitFor();
 
   await press(page, 'New folder');
+  await dialog.getByLabel('Name of the new folder').and(page.locator(':focus')).waitFor();
   await page.keyboard.type('Made');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Made' }).waitFor();
 
   await tabTo(page, page.getByRole('link', { name: 'old.bin' }));
   await page.keyboard.press('F2');
-  await dialog.getByLabel('New name').waitFor();
+  await dialog.getByLabel('New name').and(page.locator(':focus')).waitFor();
   await page.keyboard.type('renamed');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'renamed.bin' }).waitFor();

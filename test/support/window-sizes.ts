@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Locator, ViewportSize } from 'playwright-core';
-import { drop, login, openBrowser } from './browser.ts';
+import type { ViewportSize } from 'playwright-core';
+import { boxesOf, drop, login, openBrowser } from './browser.ts';
 import { startServer } from './server.ts';
 
 /** Moves through the rows of a listing by keyboard. Asserts that the bars above and below stay visible and hide no focused row. */
@@ -53,7 +53,7 @@ export async function assertPanelApart(t: TestContext, viewport: ViewportSize): 
     );
   await page.getByText('12 files were uploaded.').waitFor({ state: 'attached' });
   await page.getByRole('checkbox', { name: 'f10.txt' }).check();
-  const [actions, panel] = await Promise.all(['#actions', '.queue'].map((selector) => boxOf(page.locator(selector))));
+  const [actions, panel] = await boxesOf(page.locator('#actions'), page.locator('.queue'));
   assert.ok(actions && panel);
   const isApart = actions.bottom <= panel.top || actions.right <= panel.left;
   assert.ok(isApart, JSON.stringify({ actions, panel }));
@@ -61,14 +61,8 @@ export async function assertPanelApart(t: TestContext, viewport: ViewportSize): 
   await page.getByRole('link', { name: 'up9.txt' }).scrollIntoViewIfNeeded();
   await page.keyboard.press('Escape');
   await page.locator('html').evaluate((root) => root.scrollTo(0, root.scrollHeight));
-  const row = await boxOf(page.getByRole('link', { name: 'up9.txt' }));
-  assert.ok(row.bottom <= panel.top || row.right <= panel.left, JSON.stringify({ row, panel }));
-}
-
-async function boxOf(element: Locator) {
-  const box = await element.boundingBox();
-  assert.ok(box);
-  return { left: box.x, right: box.x + box.width, top: box.y, bottom: box.y + box.height };
+  const [row, below] = await boxesOf(page.getByRole('link', { name: 'up9.txt' }), page.locator('.queue'));
+  assert.ok(row && below && (row.bottom <= below.top || row.right <= below.left), JSON.stringify({ row, below }));
 }
 
 /** Drops folders and a file from the desktop. Asserts that their whole content arrives, including empty folders. */
