@@ -6,8 +6,13 @@ import { focusRow } from './table.ts';
 /** Fetches and shows the next page. @returns whether there are more pages, and the first new row, to which the keyboard focus moves */
 type NextPage = () => Promise<{ hasMore: boolean; first: HTMLElement | undefined }>;
 
-/** Builds the end of a long list. It fetches more rows when it scrolls into view, or when its button is pressed. */
-export function growingEnd(next: NextPage, signal: AbortSignal) {
+/**
+ * Builds the end of a long list, with a button that fetches more rows.
+ *
+ * @param isAlone after the first press, further rows are fetched when the end scrolls into view. False if something follows the list, which
+ *   could then not be reached by scrolling
+ */
+export function growingEnd(next: NextPage, signal: AbortSignal, isAlone = true) {
   const element = make('div.more');
   const button = actionButton(text('showMore'), 'down', () => load(true));
   const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && void load(), {
@@ -27,7 +32,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
       element.replaceChildren(...(hasMore ? [button] : []));
       if (isAsked) focusRow(first);
       // Observe the button again. The observer also reports a button that has stayed in view.
-      if (hasMore) observer.observe(button);
+      if (hasMore && isAlone) observer.observe(button);
     } catch (error) {
       if (!isAbort(error)) element.replaceChildren(problem(error), button);
     } finally {

@@ -13,6 +13,27 @@ export function datum(text: string | number | undefined | null, className = ''):
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
+/** Shows a dash for a missing value. In lists, phones show neither the dash nor the label of the value. */
+export function noValue(): HTMLElement {
+  return make('span.wide-only', '–');
+}
+
+/** Shows a path that takes several lines, which break after slashes where possible. */
+export function pathDatum(path: string): HTMLElement {
+  const parts = clear(path).split(/(?<=\/)/);
+  return make('bdi.path', ...parts.flatMap((part) => [part, make('wbr')]));
+}
+
+/** Shows a path in one line. If there is no room, an ellipsis replaces its middle, and its last name stays. The title has the whole path. */
+export function pathEnd(path: string): HTMLElement {
+  const shown = clear(path);
+  const at = shown.lastIndexOf('/') + 1;
+  const folder = make('span.folder', shown.slice(0, at));
+  // All characters of this font have the same width.
+  folder.style.maxWidth = `calc(100% - ${shown.length - at}ch)`;
+  return make('bdi.code', { title: shown }, folder, shown.slice(at));
+}
+
 /**
  * Shows the message of an event. Its due times are shown in the reader's time zone.
  *

@@ -98,6 +98,8 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return body.childElementCount;
     },
 
+    rowAt: (index: number) => body.children[index] as HTMLElement | undefined,
+
     sayIfEmpty(words: string): void {
       none.textContent = words;
     },

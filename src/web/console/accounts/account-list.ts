@@ -6,7 +6,7 @@ import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
-import { ageElement, clear, datum, numberText } from '../shown.ts';
+import { ageElement, clear, datum, noValue, numberText, pathEnd } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import type { SearchedPanel } from './collections.ts';
 
@@ -34,9 +34,6 @@ export function sessionsText({ sessions }: AccountView): Child {
   return datum(sessions.map(({ service, count }) => `${service}${colon}${numberText(count)}`).join(', '));
 }
 
-/** Returns a dash for a missing value. Phones show neither the dash nor the label of the value. */
-const noValue = () => make('span.wide-only', '–');
-
 const columns: readonly Column<AccountView>[] = [
   {
     title: text('account'),
@@ -49,7 +46,7 @@ const columns: readonly Column<AccountView>[] = [
   { title: text('group'), cell: ({ group }) => (group === '' ? noValue() : datum(group)), className: 'third-line' },
   {
     title: text('home'),
-    cell: ({ home }) => Object.assign(datum(home, 'code'), { title: clear(home) }),
+    cell: ({ home }) => (home === '' ? noValue() : pathEnd(home)),
     className: 'roomy wide-only one-line home',
   },
   { title: text('quota'), cell: quotaText, className: 'number wide-only' },

@@ -3,11 +3,12 @@ import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
 import { text, translate } from '../language.ts';
+import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { iconedButton, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { ageElement, clear, datum, timeElement } from '../shown.ts';
+import { ageElement, clear, datum, noValue, pathDatum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { deviceName } from './device.ts';
 
@@ -23,25 +24,33 @@ interface Collection {
   isRevoked?: true;
 }
 
+/** Number of rows that a collection shows at first, and that the button at its end adds. */
+const pageSize = 50;
+
+/** The highest number of items that the API sends at once. */
+const mostItems = 10_000;
+
 const plain = (value: Item[string]) => (Array.isArray(value) ? value.join(', ') : String(value ?? ''));
 
-const column = (name: 'address' | 'owner' | 'path'): Column<Item> => ({
-  title: text(name),
-  cell: (item) => datum(plain(item[name])),
-});
-const account: Column<Item> = { title: text('account'), cell: (item) => accountLink(String(item.account ?? '')) };
-const time = (name: 'expires' | 'deleted'): Column<Item> => ({
-  title: text(name),
-  cell: (item) => (name === 'expires' ? timeElement : ageElement)(String(item[name] ?? '')),
-  className: 'narrow',
-});
+/** Shows a value that takes one line. The title has the whole value. */
+const unbroken = (value: string) => (value === '' ? noValue() : Object.assign(datum(value), { title: clear(value) }));
+
+// On phones, values with the class `plain` have no label.
+const path: Column<Item> = { title: text('path'), cell: (item) => pathDatum(plain(item.path)) };
+const address: Column<Item> = { title: text('address'), cell: (item) => unbroken(plain(item.address)), className: 'unbroken plain' };
+const account: Column<Item> = {
+  title: text('account'),
+  cell: (item) => accountLink(String(item.account ?? '')),
+  className: 'unbroken plain',
+};
+const expires: Column<Item> = { title: text('expires'), cell: (item) => timeElement(plain(item.expires)), className: 'narrow' };
 const progress: Column<Item> = {
   title: text('progress'),
   cell: ({ received_bytes, total_bytes }) => {
     const [done, total] = [Number(received_bytes), Number(total_bytes)];
     return total > 0 ? text('running', { done: sizeText(done), total: sizeText(total) }) : sizeText(done);
   },
-  className: 'number',
+  className: 'number plain',
 };
 
 const lastUse: Column<Item> = {
@@ -53,7 +62,7 @@ const lastUse: Column<Item> = {
 
 /** Shows the name of an account as a link to its page. */
 export function accountLink(name: string): HTMLElement {
-  return name === '' ? datum('') : make('a.value', { href: hashFor('accounts', name) }, datum(name));
+  return name === '' ? noValue() : make('a.value', { href: hashFor('accounts', name) }, unbroken(name));
 }
 
 /** The collections in the order in which the page shows them. */
@@ -62,44 +71,55 @@ export const collections: readonly Collection[] = [
     name: 'sessions',
     columns: [
       account,
-      { title: text('service'), cell: ({ service }) => datum(String(service)), className: 'roomy' },
+      { title: text('service'), cell: ({ service }) => datum(String(service)), className: 'roomy plain' },
       {
         title: text('device'),
         cell: ({ client }) => Object.assign(datum(deviceName(plain(client))), { title: clear(plain(client)) }),
+        className: 'plain',
       },
-      column('address'),
+      address,
       { title: text('lastUse'), cell: ({ last_used }) => ageElement(String(last_used)), className: 'narrow' },
-      { ...time('expires'), className: 'narrow roomy' },
+      { ...expires, className: 'narrow roomy' },
     ],
     label: ({ account: of, address }) => `${of} (${address})`,
   },
   {
     name: 'bans',
     columns: [
-      column('address'),
+      address,
       // The name is in lower case, and can be that of an administrator, so it is not a link to an account.
-      { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
+      { title: text('account'), cell: (item) => unbroken(plain(item.account)), className: 'unbroken' },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
       { title: text('reason'), cell: banReason },
       { title: text('banSince'), cell: ({ since }) => ageElement(since === null ? undefined : String(since)), className: 'narrow' },
-      time('expires'),
+      expires,
     ],
     label: ({ id }) => id,
   },
   {
     name: 'locks',
-    columns: [column('path'), account, column('address'), column('owner'), time('expires')],
+    columns: [
+      path,
+      account,
+      address,
+      { title: text('owner'), cell: ({ owner }) => (owner ? datum(String(owner)) : noValue()), className: 'roomy' },
+      expires,
+    ],
     label: ({ path }) => String(path),
   },
-  { name: 'uploads', columns: [column('path'), account, progress, time('expires')], label: ({ path }) => String(path) },
+  { name: 'uploads', columns: [path, account, progress, expires], label: ({ path }) => String(path) },
   {
     name: 'trash',
     columns: [
-      column('path'),
+      path,
       account,
-      { title: text('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number roomy' },
-      { title: text('deletedBy'), cell: ({ by }) => datum(String(by)), className: 'roomy' },
-      time('deleted'),
+      { title: text('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number roomy plain' },
+      {
+        title: text('deletedBy'),
+        cell: ({ by, account: of }) => (by === of ? make('span.wide-only', datum(plain(by))) : datum(plain(by))),
+        className: 'roomy',
+      },
+      { title: text('deleted'), cell: ({ deleted }) => ageElement(plain(deleted)), className: 'narrow plain' },
     ],
     label: ({ path }) => String(path),
   },
@@ -108,10 +128,10 @@ export const collections: readonly Collection[] = [
     columns: [
       { title: text('name'), cell: ({ name, id }) => make('span', datum(plain(name)), ' ', datum(id, 'code')) },
       account,
-      { title: text('path'), cell: ({ path }) => (path === null ? text('allPaths') : datum(plain(path))) },
+      { title: text('path'), cell: ({ path }) => (path === null ? text('allPaths') : pathDatum(plain(path))) },
       { title: text('rights'), cell: ({ permissions }) => (permissions === null ? text('allRights') : datum(plain(permissions))) },
       lastUse,
-      time('expires'),
+      expires,
     ],
     label: ({ name, id, account: of }) => `${name || id} (${of})`,
     isRevoked: true,
@@ -119,12 +139,12 @@ export const collections: readonly Collection[] = [
   {
     name: 'links',
     columns: [
-      column('path'),
+      path,
       account,
-      { title: text('linkKind'), cell: linkKind },
+      { title: text('linkKind'), cell: linkKind, className: 'plain' },
       { title: text('uses'), cell: linkUses, className: 'number roomy' },
       lastUse,
-      time('expires'),
+      expires,
     ],
     label: ({ path, account: of }) => `${plain(path)} (${of})`,
     isRevoked: true,
@@ -173,20 +193,37 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   // bans have no title.
   const shown = columns
     .filter((candidate) => of === undefined || candidate !== account)
-    .map((one, index) => (index === 0 && name !== 'bans' ? { ...one, className: 'title' } : one));
+    .map((one, index) => ({
+      ...one,
+      className: `${one.className ?? ''} ${index === 0 && name !== 'bans' ? 'title first' : 'third-line'}`,
+    }));
   const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...shown, action] : shown, ({ id }) => id);
-  const more = make('p.hint', { hidden: true });
+  table.element.classList.add('listed');
+  const told = make('p.hint', { role: 'status' });
   let search = '';
   let total = 0;
+  let limit = pageSize;
+  const hasMore = () => table.size < total && limit < mostItems;
+  const end = growingEnd(
+    async () => {
+      const { size } = table;
+      limit = Math.min(size + pageSize, mostItems);
+      await load();
+      return { hasMore: hasMore(), first: table.rowAt(size) };
+    },
+    signal,
+    false,
+  );
   const load = async () => {
-    const query = { account: name === 'bans' ? of?.toLowerCase() : of, search };
+    const query = { account: name === 'bans' ? of?.toLowerCase() : of, search, limit: String(limit) };
     const found = await ask<{ items: Item[]; total: number }>('GET', withQuery(`/api/${name}`, query), { signal });
     const whenEmpty = of === undefined ? text(`${name}_none`) : text('noneOfAccount');
     table.sayIfEmpty(search === '' ? whenEmpty : text('noMatch', { search: clear(search) }));
     table.show(found.items);
     total = found.total;
-    more.hidden = found.items.length === total;
-    more.textContent = text('heldMore', { shown: found.items.length, total });
+    told.textContent = table.size === total ? '' : text('heldMore', { shown: table.size, total });
+    if (hasMore()) end.offer();
+    else end.element.replaceChildren();
     // This button deletes all items, so it is hidden while a search shows only some of them.
     if (empty) empty.hidden = total === 0 || search !== '';
   };
@@ -222,12 +259,13 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   const empty =
     name === 'trash' && mayChange() ? makeButton(text('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet small') : undefined;
   if (empty) empty.hidden = true;
-  const element = make('section.panel', make('div.heading', make('h2', title), empty), table.element, more);
+  const element = make('section.panel', make('div.heading', make('h2', title), told, empty), table.element, end.element);
   return {
     title,
     element,
     load: async (wanted) => {
       search = wanted;
+      limit = pageSize;
       await load();
       return total;
     },
