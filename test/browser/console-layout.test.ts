@@ -198,7 +198,7 @@ browserTest('events whose client is unknown show no address', async (t) => {
   assert.equal(await row.locator('td').last().innerText(), '–');
 });
 
-browserTest('on a narrow page a message covers nothing, and the buttons of a handler have one line or two columns', async (t) => {
+browserTest('a message covers nothing, and the buttons of a handler have one line or two columns', async (t) => {
   const receiver = await startReceiver(t);
   const { console } = await startConsole(t, {
     event_handlers: Object.fromEntries(['a', 'b', 'c'].map((name) => [name, { type: 'http', url: receiver.url, target: '40017' }])),
@@ -215,10 +215,12 @@ browserTest('on a narrow page a message covers nothing, and the buttons of a han
     const tops = new Set(boxes.map(({ top }) => Math.round(top)));
     assert.ok(tops.size === 1 || lefts.size <= 2, `one line or columns at ${width} px`);
   }
-  await page.setViewportSize({ width: 375, height: 700 });
   await page.locator('.handler').first().getByRole('button', { name: 'Testereignis senden' }).click();
   const message = page.locator('#notices .notice');
   await message.waitFor();
+  const [link, content, wide] = await boxesOf(page.locator('#sections a').last(), page.locator('main'), message);
+  assert.ok(link && content && wide && wide.top >= link.bottom && wide.right <= content.left, 'a message beside the content');
+  await page.setViewportSize({ width: 375, height: 700 });
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
   const [last, told] = await boxesOf(page.locator('.handler').last(), message);
   assert.ok(last && told && last.bottom <= told.top && told.bottom <= 700, JSON.stringify({ last, told }));

@@ -38,12 +38,14 @@ browserTest(
     assert.deepEqual(await running.locator('summary').allTextContents(), ['server']);
     const reload = page.getByRole('button', { name: 'Reload' });
     assert.ok(await reload.isEnabled());
+    assert.match((await reload.getAttribute('class')) ?? '', /primary/, 'there is something to reload');
     await page.route('**/api/configuration/changes', (route) =>
       route.fulfill({ json: { would_reload: false, reason: 'The file has errors.', changes: [], findings: [] } }),
     );
     await page.reload();
     await page.getByText('A reload would be refused').waitFor();
     assert.ok(await reload.isDisabled());
+    assert.doesNotMatch((await reload.getAttribute('class')) ?? '', /primary/);
     const removed = { type: 'http', name: 'Warehouse', url: 'https://example.com/' };
     await page.route('**/api/configuration/changes', (route) =>
       route.fulfill({
@@ -110,6 +112,11 @@ browserTest('the reason of a failed delivery is shown in the language of the pag
   await newer?.getByText('alle URLs sind ausgesetzt').waitFor();
   await page.goto(`${console.url}/#handlers`);
   await page.getByText(/^Letzter Fehler vor \d+ Sekunden?: alle URLs sind ausgesetzt$/).waitFor();
+  const urls = await page.locator('.handler .urls li').allInnerTexts();
+  assert.deepEqual(
+    urls.map((shown) => shown.replace(/\d+:\d+:\d+/, 'T').replace(/\s+/g, ' ')),
+    ['a', 'b'].map((path) => `http://127.0.0.1:1/${path} ausgesetzt bis heute, T Aussetzung aufheben`),
+  );
   await page.goto(`${console.url}/#overview`);
   await page.locator('.server dd', { hasText: /^vor \d+ Sekunden?$/ }).waitFor();
 });

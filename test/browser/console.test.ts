@@ -252,6 +252,10 @@ browserTest(
       await page.getByText('could not be loaded').waitFor({ state: 'hidden' });
       assert.equal(await page.locator('main h1').allTextContents().then(String), 'Configuration');
     }
+    await page.locator('#sections').getByText('Accounts').click();
+    await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
+    await page.locator('main > .notice').waitFor({ state: 'detached', timeout: 500 });
+    await link.click();
     const opacity = await page.evaluate('getComputedStyle(document.querySelector("main")).opacity');
     assert.ok(Number(opacity) < 1, 'old content is dimmed');
     await page.context().setOffline(false);

@@ -121,6 +121,7 @@ async function showSection(stage: Stage): Promise<void> {
     if (!main.querySelector('h1')) main.append(heading(text(route.section)));
     main.append(problem(error));
     isIncomplete = true;
+    if (lostLine.isConnected) dropRepeated();
     void findServer();
   }
 }
@@ -152,6 +153,12 @@ let isIncomplete = false;
 let isSeeking = false;
 const lostLine = make('p.lost', { role: 'alert' }, text('lost'));
 
+/** Removes what the line about the unreachable server says, too. Nothing else may ask for a reload while the console keeps trying. */
+function dropRepeated(): void {
+  const repeated = [text('partMissing'), text('noConnection')];
+  for (const line of byId('main').querySelectorAll(':scope > .notice.error')) if (repeated.includes(line.textContent ?? '')) line.remove();
+}
+
 /** Shows a message while the server is unreachable. Afterwards, reloads the page if a section could not be loaded. */
 async function findServer(): Promise<void> {
   if (isSeeking) return;
@@ -163,8 +170,7 @@ async function findServer(): Promise<void> {
     );
   while (!(await isThere())) {
     if (!lostLine.isConnected) byId('main').parentElement?.before(lostLine);
-    // The line says that the console keeps trying, so nothing else may ask for a reload.
-    for (const line of byId('main').querySelectorAll('.notice.error')) if (line.textContent === text('partMissing')) line.remove();
+    dropRepeated();
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   isSeeking = false;

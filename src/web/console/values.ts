@@ -20,7 +20,7 @@ function breakable(name: string): Child[] {
 
 function leaf(value: unknown): HTMLElement {
   if (typeof value === 'string') return value === '' ? make('span.hint', '""') : datum(value);
-  return make('code', String(value));
+  return datum(String(value));
 }
 
 /** Shows a text in a scrollable box. @param label accessible name for screen readers */

@@ -29,7 +29,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
   const findings = make('div');
   const changes = make('div');
   const running = make('div');
-  const reloadButton = mayChange() ? actionButton(ownText('reload'), undefined, () => reload(load), 'primary') : undefined;
+  const reloadButton = mayChange() ? actionButton(ownText('reload'), undefined, () => reload(load)) : undefined;
   const load = async () => {
     await Promise.all([
       filled(findings, signal, async () => {
@@ -40,6 +40,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
       filled(changes, signal, async () => {
         const found = await ask<Changes>('GET', '/api/configuration/changes', { signal });
         if (reloadButton) refuse(reloadButton, !found.would_reload);
+        reloadButton?.classList.toggle('primary', found.would_reload && found.changes.length > 0);
         return changesView(found);
       }),
       filled(running, signal, async () => [configurationView(await ask<RunningConfiguration>('GET', '/api/configuration', { signal }))]),

@@ -1,6 +1,6 @@
 import type { TestedHandler } from '../../../console/api/schemas/deliveries.ts';
 import type { HandlerList, HandlerView, Overview } from '../../../console/api/schemas/overview.ts';
-import { make } from '../../shared/dom.ts';
+import { type Child, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { faultText, findHandlers, handlerText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
@@ -37,23 +37,25 @@ export async function showHandlers({ main, route, signal }: Stage): Promise<void
 }
 
 function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
-  const { uuid, name, state, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, urls, node } = handler;
+  const { uuid, name, state, waiting_events, oldest_waiting_seconds, rate_per_minute, node } = handler;
   return make(
     'section.panel.handler',
     { tabIndex: -1, attributes: { 'data-key': uuid, 'data-shown-as': uuid } },
     make('div.heading', make('h2', datum(name)), handlerBadge(handler)),
     handler.reason !== '' && make(state === 'stopped' ? 'p.reason' : 'p.hint', datum(reasonText(handler))),
     lastError(handler),
-    make('p.urls', ...urls.map((url) => datum(url, 'code'))),
+    urlList(handler, refresh),
     facts(
       [text('lastHour'), hourBars(handler) ?? '–'],
       [text('rate'), rateText(rate_per_minute)],
       [text('waitingEvents'), numberText(waiting_events)],
       [text('oldest'), ageText(oldest_waiting_seconds)],
-      [text('node'), node ? datum(node) : undefined],
-      ['UUID', datum(uuid, 'code')],
     ),
-    ...suspended_urls.map((suspended) => suspension(handler, suspended, refresh)),
+    make(
+      'p.hint.ids',
+      uuid !== name && make('span', 'UUID ', datum(uuid, 'code')),
+      node !== '' && make('span', `${text('node')} `, datum(node)),
+    ),
     make(
       'div.row',
       ...(mayChange() ? actions(handler, refresh) : []),
@@ -132,17 +134,30 @@ async function stoppedAgain(uuid: string): Promise<string | undefined> {
   return undefined;
 }
 
-function suspension({ uuid }: HandlerView, { url, until }: { url: string; until: string }, refresh: () => Promise<void>): HTMLElement {
-  const lift = actionButton(handlerText('liftSuspension'), undefined, async () => {
-    await ask('POST', `/api/handlers/${encodeURIComponent(uuid)}/lift-suspension`, { body: { url } });
-    notice(handlerText('suspensionLifted'));
-    await refresh();
+/** Lists the URLs of a handler. A suspended one has the end of its suspension, and a button that lifts it. */
+function urlList({ uuid, urls, suspended_urls }: HandlerView, refresh: () => Promise<void>): HTMLElement {
+  const all = new Set([...urls, ...suspended_urls.map(({ url }) => url)]);
+  const items = [...all].map((url) => {
+    const suspended = suspended_urls.find((one) => one.url === url);
+    return make('li', datum(url, 'code'), ...(suspended ? suspension(uuid, suspended, refresh) : []));
   });
-  return make(
-    'p.suspension',
-    badge(handlerText('suspended'), 'warn'),
-    datum(url, 'code'),
-    make('span.hint', `${text('until')} `, timeInPhrase(until)),
-    mayChange() && lift,
+  return make('ul.urls', ...items);
+}
+
+function suspension(uuid: string, { url, until }: HandlerView['suspended_urls'][number], refresh: () => Promise<void>): Child[] {
+  const lift = actionButton(
+    handlerText('liftSuspension'),
+    undefined,
+    async () => {
+      await ask('POST', `/api/handlers/${encodeURIComponent(uuid)}/lift-suspension`, { body: { url } });
+      notice(handlerText('suspensionLifted'));
+      await refresh();
+    },
+    'quiet',
   );
+  return [
+    badge(handlerText('suspended'), 'warn'),
+    make('span.hint', `${handlerText('suspendedUntil')} `, timeInPhrase(until)),
+    mayChange() && lift,
+  ];
 }
