@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { eventIds } from '../../src/events/event-ids.ts';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
-import { watchedForDays } from '../support/expectations.ts';
+import { watchBegins, watchedForDays } from '../support/expectations.ts';
 import { until } from '../support/receiver.ts';
 
 // A file is due at midnight of today by the browser's clock, so the time of the test run does not matter.
@@ -110,16 +111,23 @@ browserTest('an expectation that fails again and again has one row, which unfold
   const unfold = open.getByRole('button', { name: `Show the ${count} due times` });
   await unfold.focus();
   await page.keyboard.press('Enter');
-  await rows.nth(count).waitFor();
+  await rows.nth(7).waitFor();
+  assert.equal(await rows.count(), 1 + 7, 'each day is one row');
   assert.equal(await unfold.getAttribute('aria-expanded'), 'true');
-  await rows.nth(1).getByRole('button', { name: 'Excuse', exact: true }).click();
+  assert.match(await rows.nth(1).innerText(), /Yesterday, 00:00 – 00:50[\s\S]*6 × missing/);
+  await rows.nth(1).getByRole('button', { name: 'Show the 6 due times' }).click();
+  await rows.nth(7 + 6).waitFor();
+  const times = await rows.locator('.inner').allInnerTexts();
+  assert.deepEqual(times, ['00:50', '00:40', '00:30', '00:20', '00:10', '00:00'], 'the latest comes first, without the day');
+  await rows.nth(2).getByRole('button', { name: 'Excuse', exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Reason').fill('One alone');
   await dialog.getByRole('button', { name: 'Excuse' }).click();
   await open.getByText(`${count - 1} × missing`).waitFor();
-  await rows.nth(count - 1).waitFor();
+  await rows.nth(7 + 6).waitFor({ state: 'hidden' });
+  await rows.nth(7 + 5).waitFor();
 
-  await open.getByRole('button', { name: 'Excuse all' }).click();
+  await rows.first().getByRole('button', { name: 'Excuse all' }).click();
   await dialog.getByLabel('Reason').fill('The sender moved.');
   await dialog.getByRole('heading', { name: `Excuse ${count - 1} missing files?` }).waitFor();
   await dialog.getByRole('button', { name: 'Excuse all' }).click();
@@ -128,6 +136,35 @@ browserTest('an expectation that fails again and again has one row, which unfold
   const excused = (await server.events()).filter(({ id }) => Number(id) === eventIds.expectationExcused);
   assert.equal(new Set(excused.map(({ data }) => data.due)).size, count, 'each due time has its event');
   assert.equal(excused.filter(({ data }) => data.reason === 'The sender moved.').length, count - 1);
+});
+
+browserTest('an opened row shows what is missing, and folds the many due times that are not watched yet', async (t) => {
+  const { server, console } = await startConsole(t, {
+    expectations: { feed: { name: 'Feed', schedule: '*/30 * * * *', path: '/feed*', account: 'alice', time_zone: 'Asia/Tokyo' } },
+  });
+  const path = await watchBegins(server);
+  // The expectation is active for the last two due times of the day that the reader's zone has now.
+  const now = new Date();
+  const zone = `Etc/GMT${now.getUTCHours() < 12 ? '-12' : '+0'}`;
+  const sinceMs = Math.floor(Date.now() / 1_800_000 - 1) * 1_800_000;
+  writeFileSync(path, JSON.stringify({ feed: sinceMs }));
+  const page = await openBrowser(t, { expectedErrors: /401/, timezoneId: zone });
+  await signIn(page, console.url, '#expectations');
+  const rows = page.locator('.panel', { has: page.getByRole('heading', { level: 2, name: 'Today' }) }).locator('tbody tr');
+  await rows.first().getByText('2 × missing').waitFor();
+  const columns = () => rows.first().evaluate((row) => [...row.children].map((cell) => Math.round(cell.getBoundingClientRect().left)));
+  const before = await columns();
+  await rows.first().locator('button.opens').click();
+  await rows.nth(3).waitFor();
+  const told = (await rows.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' '));
+  const folded = told.filter((row) => /\d+ × not watched yet/.test(row));
+  assert.equal(folded.length, 2, 'one row besides that of the expectation');
+  assert.equal(told.filter((row) => /\d\d:\d\d missing Excuse/.test(row)).length, 2);
+  assert.match(told.at(-1) ?? '', /00:00 – \d\d:\d\d \d+ × not watched yet/, 'the earliest is the last');
+  assert.deepEqual(await columns(), before, 'the columns do not move');
+  const [count, unwatched] = [told.length, Number(/(\d+) × not/.exec(told.at(-1) ?? '')?.[1])];
+  await rows.last().locator('button.opens').click();
+  await rows.nth(count - 1 + unwatched).waitFor();
 });
 
 browserTest('the page of an expectation names the zone of its schedule, and shows all times in the zone of the reader', async (t) => {

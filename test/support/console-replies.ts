@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { sumRuns, type ToldOccurrence } from '../../src/expectations/told-occurrence.ts';
 
 /** A name that would run code, or change how other texts are displayed, if it were not shown as plain text. */
 export const hostileName = '<img src=x onerror=owned()>\u202egnp.exe\u0007';
@@ -52,10 +53,10 @@ const delivery = (number: number) => ({
   source: 'service',
 });
 
-const states = ['waiting', 'missing', 'malformed', 'late', 'met', 'excused', 'met', 'met', 'met'];
-const occurrence = (day: number) => {
+const states = ['waiting', 'missing', 'malformed', 'late', 'met', 'excused', 'met', 'met', 'met'] as const;
+const occurrence = (day: number): ToldOccurrence => {
   const at = (hours: number) => new Date(Date.UTC(2026, 2, 16 - day, hours)).toISOString().replace('.000', '');
-  const state = states[Math.max(day, 0) % states.length] ?? '';
+  const state = states[Math.max(day, 0) % states.length] ?? 'met';
   const hasFile = state === 'met' || state === 'late' || state === 'malformed';
   return {
     expectation: 'orders',
@@ -238,7 +239,11 @@ const replies: Readonly<Record<string, unknown>> = {
     ],
   },
   '/api/expectations/orders/occurrences': {
-    occurrences: Array.from({ length: 90 }, (_, day) => occurrence(day)),
+    occurrences: [],
+    runs: sumRuns(
+      Array.from({ length: 90 }, (_, day) => occurrence(89 - day)),
+      'UTC',
+    ),
     punctuality: {
       count: 60,
       earliest: -30_000,
@@ -251,7 +256,7 @@ const replies: Readonly<Record<string, unknown>> = {
     watched_since: occurrence(60).due,
     options: { path: `/in/${hostileName}`, schedule: '0 6 * * *', every: null, from: null, time_zone: 'Europe/Berlin', grace: 1800 },
   },
-  '/api/occurrences': { occurrences: [occurrence(3), occurrence(2), occurrence(1), today], total: 9000 },
+  '/api/occurrences': { occurrences: [], runs: sumRuns([occurrence(3), occurrence(2), occurrence(1), today], 'UTC'), total: 9000 },
   '/api/trash': items,
   '/api/accounts': { items: accounts, total: 5, next: null, logins_since: null, logins_complete: false },
   '/api/accounts/anna': { ...accounts[0], name: 'anna' },

@@ -1,4 +1,4 @@
-import type { ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import type { OccurrenceRun, ToldExpectation } from '../../../expectations/told-occurrence.ts';
 import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
@@ -8,11 +8,11 @@ import { actionButton, heading, loadingLine, panel, type Stage, tell } from '../
 import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueTable } from './due-table.ts';
-import { describeSender, dueText, isMiss } from './occurrences.ts';
+import { countOf, describeSender, dueText, isMiss, readerZone } from './occurrences.ts';
 
 const dayMs = 86_400_000;
 
-/** Missing files of this many days before today are shown, too. */
+/** Missing files of this many days before today, which begins in UTC here, are shown, too. The overview counts the same files. */
 const openDays = 7;
 
 /** Pause between an event and the request for the new state. Many excuses at once cause many events. */
@@ -22,12 +22,12 @@ const pauseMs = 500;
 export async function showBoard({ main, signal }: Stage): Promise<void> {
   const senders = new Map<string, string>();
   const reload = () => load();
-  const nameOf = ({ expectation, name }: ToldOccurrence) => {
+  const nameOf = ({ expectation, name }: OccurrenceRun) => {
     const link = make('a', { href: hashFor('expectations', expectation) }, datum(name));
     return make('span', link, ' ', make('span.hint', senders.get(expectation) ?? ''));
   };
-  const table = (caption: string) => dueTable(caption, ({ expectation }) => expectation, reload, nameOf);
-  const [today, open] = [table(dueText('dueToday')), table(dueText('dueOpen'))];
+  const options = { groupOf: ({ expectation }: OccurrenceRun) => expectation, nameOf, reload };
+  const [today, open] = [dueTable(dueText('dueToday'), { ...options, isToday: true }), dueTable(dueText('dueOpen'), options)];
   const fine = makeTable<ToldExpectation>(dueText('dueFine'), dueText('dueNone'), fineColumns, ({ expectation }) => expectation);
   const todayPanel = panel(dueText('dueToday'), today.element);
   const openPanel = panel(dueText('dueOpen'), open.element);
@@ -41,27 +41,29 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
     const midnight = new Date();
     midnight.setHours(0, 0, 0, 0);
     const todayMs = midnight.getTime();
-    const since = new Date(todayMs - openDays * dayMs).toISOString();
+    const since = new Date(Math.floor(Date.now() / dayMs - openDays) * dayMs).toISOString();
     const until = new Date(midnight.setDate(midnight.getDate() + 1) - 1).toISOString();
-    const [{ expectations }, { occurrences, total }] = await Promise.all([
+    const query = { since, until, by_day_in: readerZone };
+    const [{ expectations }, { runs, total }] = await Promise.all([
       ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
-      ask<{ occurrences: ToldOccurrence[]; total: number }>('GET', withQuery('/api/occurrences', { since, until }), { signal }),
+      ask<{ runs: OccurrenceRun[]; total: number }>('GET', withQuery('/api/occurrences', query), { signal }),
     ]);
     for (const one of expectations) senders.set(one.expectation, describeSender(one));
-    const isOfToday = ({ due }: ToldOccurrence) => Date.parse(due) >= todayMs;
-    const misses = occurrences.filter(isMiss);
+    const isOfToday = ({ first }: OccurrenceRun) => Date.parse(first) >= todayMs;
+    const misses = runs.filter(isMiss);
     const lacking = new Set(misses.map(({ expectation }) => expectation));
     const earlier = misses.filter((one) => !isOfToday(one));
     const isFine = ({ expectation }: ToldExpectation) => !lacking.has(expectation);
-    today.show(occurrences.filter(isOfToday));
-    open.show(earlier);
+    const isLacking = ({ expectation }: OccurrenceRun) => lacking.has(expectation);
+    const ofToday = runs.filter(isOfToday);
+    await Promise.all([today.show([...ofToday.filter(isLacking), ...ofToday.filter((one) => !isLacking(one))]), open.show(earlier)]);
     fine.show(expectations.filter(isFine));
     loading.remove();
     todayPanel.hidden = false;
     openPanel.hidden = earlier.length === 0;
     finePanel.hidden = expectations.length > 0 && !expectations.some(isFine);
-    cut.hidden = occurrences.length === total;
-    cut.textContent = text('heldMore', { shown: occurrences.length, total });
+    cut.hidden = countOf(runs) === total;
+    cut.textContent = text('heldMore', { shown: countOf(runs), total });
   };
   main.append(heading(text('expectations'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')), loading, ...panels, cut);
   await load();

@@ -1,28 +1,49 @@
-import type { OccurrenceHistory, Punctuality, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import type {
+  OccurrenceHistory,
+  OccurrenceRun,
+  Punctuality,
+  ToldExpectation,
+  ToldOccurrence,
+} from '../../../expectations/told-occurrence.ts';
 import { make, makeButton } from '../../shared/dom.ts';
 import { durationText, formatTag } from '../../shared/locale.ts';
 import { localTime } from '../fields.ts';
 import { colon, text } from '../language.ts';
-import { ask } from '../request.ts';
+import { ask, withQuery } from '../request.ts';
 import { actionButton, facts, heading, loadingLine, panel, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, dueElement, numberText } from '../shown.ts';
 import { dueTable } from './due-table.ts';
-import { act, describeSender, dueDay, dueText, excuseAll, grouped, isMiss, stateKinds, worstFirst } from './occurrences.ts';
+import {
+  act,
+  askSingly,
+  countOf,
+  describeSender,
+  dueDay,
+  dueText,
+  excuseAll,
+  grouped,
+  isMiss,
+  readerZone,
+  stateKinds,
+  worstFirst,
+} from './occurrences.ts';
 
 const days = 90;
 
+const dayOf = ({ first }: OccurrenceRun): string => dueDay(first);
+
 /** Shows one expectation: what is due and when, its calendar, the usual arrival of its files, and its history. */
 export async function showExpectation({ main, route, signal }: Stage): Promise<void> {
-  const table = dueTable(dueText('dueHistory'), dueDay, () => load());
+  const table = dueTable(dueText('dueHistory'), { groupOf: dayOf, reload: () => load() });
   const title = make('span', datum(route.id));
   const [summary, months, figures] = [make('div'), make('div'), make('div')];
-  let misses: readonly ToldOccurrence[] = [];
+  let misses: readonly OccurrenceRun[] = [];
   const excuse = makeButton(
     dueText('excuseAll'),
     undefined,
     act(
-      () => excuseAll(misses),
+      async () => excuseAll(await askSingly(misses)),
       () => load(),
     ),
     'small',
@@ -36,20 +57,26 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   for (const one of panels) one.hidden = true;
   const loading = loadingLine();
   const load = async () => {
-    const url = `/api/expectations/${encodeURIComponent(route.id)}/occurrences?days=${days}`;
-    const [{ expectations }, { occurrences, punctuality, options }] = await Promise.all([
+    const url = withQuery(`/api/expectations/${encodeURIComponent(route.id)}/occurrences`, { days: String(days), by_day_in: readerZone });
+    const [{ expectations }, { runs = [], punctuality, options }] = await Promise.all([
       ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
       ask<OccurrenceHistory>('GET', url, { signal }),
     ]);
     const own = expectations.find(({ expectation }) => expectation === route.id);
     title.replaceChildren(datum(own?.name ?? route.id));
-    summary.replaceChildren(...expected(options, own, occurrences));
-    months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', dueText('dueNothing')));
-    figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', dueText('dueNeverCame')));
+    summary.replaceChildren(...expected(options, own, runs));
+    months.replaceChildren(runs.length > 0 ? calendar(runs) : make('p.nothing', dueText('dueNothing')));
+    figures.replaceChildren(punctuality ? arrivals(punctuality, runs) : make('p.nothing', dueText('dueNeverCame')));
     // Only the calendar shows the days before the expectation was active. In the table, these days would be most rows of a new expectation.
-    table.show(occurrences.filter((one) => one.watched !== false));
-    misses = occurrences.filter(isMiss);
-    excuse.hidden = misses.length < 2 || !mayChange();
+    const byDay = [
+      ...grouped(
+        runs.filter(({ watched }) => watched !== false),
+        dayOf,
+      ).values(),
+    ];
+    await table.show(byDay.reverse().flat());
+    misses = runs.filter(isMiss);
+    excuse.hidden = countOf(misses) < 2 || !mayChange();
     loading.remove();
     for (const one of panels) one.hidden = false;
   };
@@ -66,13 +93,12 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
 function expected(
   { path, schedule, every, from, time_zone, grace }: OccurrenceHistory['options'],
   own: ToldExpectation | undefined,
-  occurrences: readonly ToldOccurrence[],
+  runs: readonly OccurrenceRun[],
 ): HTMLElement[] {
   const words = scheduleWords(schedule, every, from);
   const zoneHint = make('span.hint', ' ', datum(time_zone));
   const times = datum(every === null ? schedule : `every ${optionPeriod(every)} from ${from ?? '00:00'}`, 'code');
-  const isElsewhere = occurrences.some(({ due }) => localTime(due) !== due.slice(0, 19));
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const isElsewhere = runs.some(({ first }) => localTime(first) !== first.slice(0, 19));
   const next = own?.next && own.enabled ? dueElement(own.next.due) : undefined;
   return [
     facts(
@@ -82,7 +108,7 @@ function expected(
       [dueText('dueGrace'), grace > 0 && periodText(grace)],
       [dueText('dueNext'), next],
     ),
-    ...(isElsewhere ? [make('p.hint.zones', dueText('dueYourTimes', { zone }))] : []),
+    ...(isElsewhere ? [make('p.hint.zones', dueText('dueYourTimes', { zone: readerZone }))] : []),
   ];
 }
 
@@ -155,8 +181,8 @@ function periodText(seconds: number): string {
 }
 
 /** Shows how early or late files arrived. If the due time is the same every day, the time of day is shown, too. */
-function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
-  const clocks = new Set(occurrences.map(({ due }) => localTime(due).slice(11, 16)));
+function arrivals({ count, ...at }: Punctuality, runs: readonly OccurrenceRun[]): HTMLElement {
+  const clocks = new Set(runs.flatMap(({ first, last }) => [first, last]).map((due) => localTime(due).slice(11, 16)));
   const [clock = ''] = clocks;
   const shown = (seconds: number) => {
     const by = dueText(seconds < 0 ? 'dueBefore' : 'dueAfter', { time: hours(Math.abs(seconds)) });
@@ -199,27 +225,27 @@ const monthFormat = new Intl.DateTimeFormat(formatTag, { month: 'long', year: 'n
 const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZone: 'UTC' });
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });
 
-function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
-  const byDay = grouped(occurrences, dueDay);
+function calendar(runs: readonly OccurrenceRun[]): HTMLElement {
+  const byDay = grouped(runs, dayOf);
   const days = [...byDay.keys()].sort();
   const months = new Set(days.map((day) => day.slice(0, 7)));
   const shown = [...months].map((month) => monthView(month, byDay, days[0] as string, days.at(-1) as string));
-  return make('div', make('div.months', ...shown), legend(occurrences));
+  return make('div', make('div.months', ...shown), legend(runs));
 }
 
-function legend(occurrences: readonly ToldOccurrence[]): HTMLElement {
+function legend(runs: readonly OccurrenceRun[]): HTMLElement {
   const sign = (className: string, shown: string, words: string) =>
     make('li', make('span', { className, ariaHidden: 'true' }, shown), words);
-  const states = worstFirst.filter((state) => occurrences.some((one) => one.state === state && one.watched !== false));
+  const states = worstFirst.filter((state) => runs.some((one) => one.state === state && one.watched !== false));
   return make(
     'ul.signs',
     ...states.map((state) => sign(`sign ${stateKinds[state]}`, signs[state], dueText(`due_${state}`))),
-    occurrences.some(({ watched }) => watched === false) && sign('sign before', '', dueText('dueNotWatched')),
+    runs.some(({ watched }) => watched === false) && sign('sign before', '', dueText('dueNotWatched')),
     sign('sign', '7', dueText('dueFree')),
   );
 }
 
-function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurrence[]>, from: string, until: string): HTMLElement {
+function monthView(month: string, byDay: ReadonlyMap<string, readonly OccurrenceRun[]>, from: string, until: string): HTMLElement {
   const first = new Date(`${month}-01T00:00:00Z`);
   const count = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
   const weekdays = Array.from({ length: 7 }, (_, index) => weekdayFormat.format(Date.UTC(2024, 0, 1 + index)));
@@ -238,18 +264,18 @@ function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurr
   );
 }
 
-function dayView(day: Date, all: readonly ToldOccurrence[]): HTMLElement {
+function dayView(day: Date, all: readonly OccurrenceRun[]): HTMLElement {
   const number = make('span', { ariaHidden: 'true' }, String(day.getUTCDate()));
-  const occurrences = all.filter(({ watched }) => watched !== false);
-  const state = worstFirst.find((one) => occurrences.some((occurrence) => occurrence.state === one));
+  const runs = all.filter(({ watched }) => watched !== false);
+  const state = worstFirst.find((one) => runs.some((run) => run.state === one));
   if (!state && all.length > 0) {
     const title = `${dayFormat.format(day)}${colon}${dueText('dueNotWatched')}`;
     return make('li.before', { title }, number, make('span.hidden', title));
   }
   if (!state) return make('li', { ariaHidden: 'true' }, number);
   const counts = worstFirst.flatMap((one) => {
-    const found = occurrences.filter((occurrence) => occurrence.state === one).length;
-    return found === 0 ? [] : [occurrences.length === 1 ? dueText(`due_${one}`) : `${found} × ${dueText(`due_${one}`)}`];
+    const found = countOf(runs.filter((run) => run.state === one));
+    return found === 0 ? [] : [countOf(runs) === 1 ? dueText(`due_${one}`) : `${found} × ${dueText(`due_${one}`)}`];
   });
   const words = `${dayFormat.format(day)}${colon}${counts.join(', ')}`;
   return make(

@@ -1,4 +1,4 @@
-import type { ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import type { OccurrenceRun, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
 import { cancelButton, progressBar, ask as putQuestion } from '../../shared/dialogs.ts';
 import { type Child, make, makeButton } from '../../shared/dom.ts';
 import { partTexts, sizeText } from '../../shared/locale.ts';
@@ -10,7 +10,7 @@ import fr from '../../texts/due/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
 import { field, localTime } from '../fields.ts';
 import { text } from '../language.ts';
-import { ask, errorText, Refused } from '../request.ts';
+import { ask, errorText, Refused, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, tell } from '../section.ts';
 import { clear, datum, dueElement, timeElement } from '../shown.ts';
@@ -34,7 +34,7 @@ export const stateKinds: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'
 export const worstFirst: readonly State[] = ['missing', 'malformed', 'late', 'waiting', 'excused', 'met'];
 
 /** Whether the files of an occurrence did not come as expected, and the expectation was already active when they were due. */
-export function isMiss({ state, watched }: ToldOccurrence): boolean {
+export function isMiss({ state, watched }: Pick<ToldOccurrence, 'state' | 'watched'>): boolean {
   return stateKinds[state] === 'bad' && watched !== false;
 }
 
@@ -49,14 +49,38 @@ export function describeSender({ account, group }: ToldExpectation): string {
   return group === null ? dueText('dueAnybody') : dueText('dueOfGroup', { group: clear(group) });
 }
 
-export const occurrenceKey = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
+/** Due times of one expectation in their order, summed up by state and day. */
+export type Runs = readonly [OccurrenceRun, ...OccurrenceRun[]];
+
+/** The time zone of the reader. The service sums up the due times of each of its days. */
+export const readerZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+export function countOf(runs: readonly OccurrenceRun[]): number {
+  return runs.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Returns each occurrence of some runs of one expectation, which must be in the order of their times. */
+export async function askSingly(runs: readonly OccurrenceRun[]): Promise<ToldOccurrence[]> {
+  const known = runs.flatMap(({ occurrence }) => occurrence ?? []);
+  const [first, last] = [runs[0], runs.at(-1)];
+  if (!first || !last || known.length === runs.length) return known;
+  const query = { expectation: first.expectation, since: first.first, until: last.last };
+  const { occurrences } = await ask<{ occurrences: ToldOccurrence[] }>('GET', withQuery('/api/occurrences', query));
+  return runs.every(isMiss) ? occurrences.filter(isMiss) : occurrences;
+}
 
 /** Returns the day of a due time in the reader's time zone, such as `2026-03-29`. */
-export const dueDay = ({ due }: ToldOccurrence): string => localTime(due).slice(0, 10);
+export const dueDay = (due: string): string => localTime(due).slice(0, 10);
+
+/** Shows the period from one due time to another. @param isDayKnown whether only the times of day are shown */
+export function dueRange(first: string, last: string, isDayKnown = false): HTMLElement {
+  const begin = dueElement(first, isDayKnown);
+  return first === last ? begin : make('span', begin, ' – ', dueElement(last, isDayKnown || dueDay(first) === dueDay(last)));
+}
 
 /** Groups items by a key. The items of a group, and the groups, stay in the order of the list. */
-export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
+export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, [T, ...T[]]> {
+  const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {
     const group = groups.get(keyOfItem(item));
     if (group) group.push(item);
@@ -151,7 +175,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
   await putQuestion({
     title: dueText('excuseAllQuestion', { count: misses.length }),
     content: [
-      make('p', datum(first.name), ', ', dueElement(first.due), ' – ', dueElement(last.due)),
+      make('p', datum(first.name), ', ', dueRange(first.due, last.due)),
       field(dueText('excuseReason'), reason),
       make('p.hint', dueText('excuseEffect')),
       progress.element,
