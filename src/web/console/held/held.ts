@@ -12,7 +12,7 @@ import { colon, text } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, iconedButton, panel, type Stage, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
-import { ageElement, clear, datum } from '../shown.ts';
+import { ageElement, clear, datum, pathDatum } from '../shown.ts';
 import { type Column, makeTable, selection } from '../table.ts';
 
 const heldText = partTexts<keyof typeof en>({ en, de, es, fr });
@@ -44,38 +44,34 @@ interface Held {
 const names = { release: 'held_release', discard: 'held_discard', 'inspect-again': 'held_inspect_again' } as const;
 type Action = keyof typeof names;
 
+/** Lists the reasons of the inspections, each with the name of the inspection below it. */
 function verdictList({ verdicts }: Held): HTMLElement {
-  const items = verdicts.map(({ inspection, name, verdict, message }) =>
-    make(
-      'li',
-      Object.assign(datum(name), { title: inspection === name ? '' : `UUID ${clear(inspection)}` }),
-      ` ${translated('verdict', verdict)}`,
-      message !== '' && colon,
-      message !== '' && make('span.hint', clear(message)),
-    ),
-  );
+  const items = verdicts.map(({ inspection, name, verdict, message }) => {
+    const source = Object.assign(datum(name), { title: inspection === name ? '' : `UUID ${clear(inspection)}` });
+    const told = [source, ` ${translated('verdict', verdict)}`];
+    return message === '' ? make('li', ...told) : make('li', make('div', clear(message)), make('div.hint', ...told));
+  });
   return make('ul.plain-list', ...items);
 }
 
 const columns: readonly Column<Held>[] = [
   {
     title: text('path'),
-    cell: ({ path, account, size, digest }) => {
+    cell: ({ path, account, size, time, digest }) => {
       const sha = `SHA-256 ${digest['sha-256']}`;
-      const about = make('span.hint', datum(account), ` · ${sizeText(size)}`);
-      return make('div.stacked', datum(path), about, make('span.hint.digest', { title: sha }, sha));
+      const about = make('span.hint', datum(account), ` · ${sizeText(size)} · `, ageElement(time));
+      return make('div.stacked', pathDatum(path), about, make('span.hint.digest', { title: sha }, sha));
     },
+    className: 'held-path',
   },
-  { title: heldText('heldSince'), cell: ({ time }) => ageElement(time), className: 'narrow' },
   {
     title: text('reason'),
     cell: (held) => {
       const { state, reason } = held;
-      const isOpen = state === 'inspecting';
-      const told = badge(
-        isOpen ? heldText('heldInspecting') : translated('held', reason),
-        isOpen || reason === 'verdict' ? 'calm' : 'warn',
-      );
+      if (state === 'inspecting') return make('div.stacked', badge(heldText('heldInspecting')), verdictList(held));
+      // The list already says which inspection holds a file.
+      const isTold = reason === 'verdict' && held.verdicts.length > 0;
+      const told = !isTold && badge(translated('held', reason), reason === 'verdict' ? 'calm' : 'warn');
       return make('div.stacked', told, verdictList(held));
     },
     className: 'whole',
@@ -98,7 +94,10 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   const decide = async (action: 'release' | 'discard', items: readonly Held[]) => {
     const count = items.length;
     const reason = make('input', { autocomplete: 'off', maxLength: 1000 });
-    const question: HTMLElement[] = [nameList(items.map(({ path }) => path)), make('p.hint', heldText(`held_${action}_effect`, { count }))];
+    // Several accounts can have files with the same path.
+    const isOne = new Set(table.items().map(({ account }) => account)).size === 1;
+    const listed = nameList(items.map(({ account, path }) => (isOne ? path : `${account}${colon}${path}`)));
+    const question: HTMLElement[] = [listed, make('p.hint', heldText(`held_${action}_effect`, { count }))];
     if (action === 'discard') question.push(field(heldText('heldReason'), reason));
     const button = {
       label: labelOf(action, count > 1 ? count : undefined),
