@@ -35,6 +35,10 @@ browserTest('the visitor of a link downloads a file and browses a folder, on a p
     await page.getByRole('link', { name: 'out', exact: true }).click();
     await page.getByRole('link', { name: 'report.txt' }).waitFor();
     assert.deepEqual(await page.context().cookies(), [], 'the page sets no cookies');
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await page.getByRole('button', { name: 'Deutsch' }).click();
+    await page.getByRole('link', { name: 'Alles als ZIP herunterladen' }).waitFor();
+    assert.equal(page.url(), folder.url, 'the choice of a language leads back to the page');
   }
 });
 

@@ -96,7 +96,7 @@ browserTest('one selected file is downloaded as it is, several files as an archi
   assert.match((await saved).suggestedFilename(), /\.zip$/);
   await page.getByLabel('Select b.bin').uncheck();
   await page.getByRole('button', { name: 'Approve' }).click();
-  await page.getByText('Done for one item.').waitFor();
+  await page.getByText('Ran “Approve” for a.bin.').waitFor();
   assert.deepEqual((await server.events()).find((event) => event.id === '40043')?.data.files, ['a.bin']);
 });
 

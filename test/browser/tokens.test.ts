@@ -10,7 +10,8 @@ browserTest('an access token is created on the page of tokens, copied and replac
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const page = await openFolder(t, server, { expectedErrors: /422|400/ });
   await page.getByRole('link', { name: 'Access tokens' }).click();
-  await page.getByText('New token').waitFor();
+  await page.locator('summary strong', { hasText: 'New token' }).waitFor();
+  assert.equal(await page.locator('summary .button').isVisible(), false, 'above its open form, the button is a title');
   await assertAccessible(page, 'the page of access tokens');
   await page.getByLabel('What it is for').fill('nightly build');
   await page.getByLabel(/^Addresses/).fill('127.0.0.0/8\n::1');

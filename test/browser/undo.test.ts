@@ -63,3 +63,30 @@ browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; i
   await page.getByText('That did not work: e.bin: This name is taken already.').waitFor();
   assert.equal(readFileSync(inHome('e.bin'), 'utf8'), 'd.bin');
 });
+
+browserTest('on a slow line, the row of an item that is being deleted is faded, without a dialog over the page', async (t) => {
+  const server = await startServer(t, { account: { trash: { days: 30 } } });
+  for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), name);
+  const page = await openFolder(t, server);
+  let answer = () => {};
+  const isAsked = new Promise<void>((asked) => {
+    void page.route('**/home/', async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      asked();
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      await route.continue();
+    });
+  });
+  await page.getByRole('link', { name: 'a.bin' }).focus();
+  await page.keyboard.press('Delete');
+  await isAsked;
+  await page.locator('tr[inert]', { hasText: 'a.bin' }).waitFor();
+  // Dialogs about several items appear after half a second.
+  await page.waitForTimeout(1000);
+  assert.equal(await page.getByRole('dialog').count(), 0);
+  answer();
+  await page.getByText('Moved a.bin to the trash').waitFor();
+  await page.locator('tbody a:focus', { hasText: 'b.bin' }).waitFor();
+});

@@ -70,6 +70,19 @@ browserTest(
 
     await page.getByRole('link', { name: 'p4.png' }).click();
     await shows('p4.png', '4 of 5');
+    await dialog.getByRole('button', { name: 'More actions' }).click();
+    assert.deepEqual(await dialog.getByRole('menuitem').allInnerTexts(), ['Share', 'Rename', 'Copy', 'Move', 'Delete']);
+    await page.keyboard.press('Escape');
+    for (const name of ['p44.png', 'p4.png']) {
+      await dialog.getByRole('button', { name: 'More actions' }).click();
+      await dialog.getByRole('menuitem', { name: 'Rename' }).click();
+      await page
+        .getByRole('dialog', { name: /^Rename / })
+        .getByRole('textbox')
+        .fill(name);
+      await page.keyboard.press('Enter');
+      await shows(name, '4 of 5');
+    }
     await page.keyboard.press('Delete');
     await page
       .getByRole('dialog', { name: /^Delete “/ })
@@ -78,7 +91,7 @@ browserTest(
     await shows('p4.png', '4 of 5');
     const remove = async () => {
       await dialog.getByRole('button', { name: 'More actions' }).click();
-      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByRole('menuitem', { name: 'Delete' }).click();
       await page
         .getByRole('dialog', { name: /^Delete “/ })
         .getByRole('button', { name: 'Delete' })

@@ -52,7 +52,7 @@ export async function assertAllByForms(t: TestContext, look: Pick<BrowserOptions
   const zip = readFileSync(zipPath);
   assert.ok(zip.includes('small.txt') && zip.subarray(0, 2).toString() === 'PK');
   await page.getByRole('button', { name: 'Approve' }).click();
-  await page.getByText('Done for one item.').waitFor();
+  await page.getByText('Ran “Approve” for small.txt.').waitFor();
 
   await page.getByLabel('Select small.txt').check();
   await page.getByLabel('Select Reports').check();

@@ -17,6 +17,7 @@ import { memberUrlPath, selectedPath, serverPathValue, targetPath } from '../req
 import { uploadMetadata } from '../request/upload-metadata.ts';
 import { heldUrl } from '../rest/held.ts';
 import {
+  allowedTriggers,
   allResults,
   deleteMember,
   destinationFolder,
@@ -158,11 +159,15 @@ async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: F
   const trigger = findTrigger(exchange, action);
   if (!trigger) throw new ServiceError('bad-request', `The action "${action}" is not known.`);
   const results = runTrigger(exchange, folder, trigger, await selectedMembers(exchange, folder, fields));
-  return replyTo(exchange, folder, 'triggered', await allResults(results));
+  return replyTo(exchange, folder, 'triggered', await allResults(results), allowedTriggers(exchange).indexOf(trigger));
 }
 
-/** Redirects to the folder with a message (303), or answers with JSON. If an action on a member failed, the reply contains the reason. */
-function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly MemberResult[]): Reply {
+/**
+ * Redirects to the folder with a message (303), or answers with JSON. If an action on a member failed, the reply contains the reason.
+ *
+ * @param trigger position of the trigger that was run, among those of the client
+ */
+function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly MemberResult[], trigger?: number): Reply {
   const failed = results.flatMap(({ target, problem, status }) => (problem ? { target, problem, status } : []));
   const [only] = failed;
   if (only) {
@@ -181,7 +186,8 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
     return jsonReply(first ? 202 : done === 'uploaded' ? 201 : 200, { results: items }, headers);
   }
   if (exchange.visit) return droppedPageReply(exchange, results);
-  const flash = held.length > 0 ? flashCookieLine('heldForReview', held.length) : flashCookieLine(done, results.length);
+  const ran = trigger === undefined ? undefined : { trigger, name: results[0]?.target ?? '' };
+  const flash = held.length > 0 ? flashCookieLine('heldForReview', held.length) : flashCookieLine(done, results.length, ran);
   return { status: 303, headers: { location: memberUrlPath(folder, true), 'set-cookie': flash } };
 }
 

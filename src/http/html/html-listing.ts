@@ -115,7 +115,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     if (!isServiceError(error, 'forbidden') || !files.may(path, 'createFile')) throw error;
   }
   const query = new URLSearchParams(exchange.target.query);
-  const { flash, clearLine } = takeFlash(exchange, context.language);
+  const { flash, clearLine } = takeFlash(exchange, context.language, allowedTriggers(exchange));
   const { order, line: orderLine } = readOrder(exchange, query);
   const { view, line: viewLine } = readView(exchange);
   const about = exchange.visit && aboutLink(context, exchange.visit, downloadAll(context));

@@ -1,3 +1,4 @@
+import { nameInText } from '../../lib/display-name.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -45,10 +46,11 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
   const fields = await readSmallForm(exchange);
   const value = values.find((candidate) => candidate === fields.get(field));
   if (!value) throw new ServiceError('bad-request', `The field "${field}" must be one of ${values.join(', ')}.`);
-  const life = value === 'system' ? 'SameSite=strict; Max-Age=0' : keptForYear;
+  // `Lax`, because people open links from mails.
+  const life = `SameSite=Lax; Max-Age=${value === 'system' ? 0 : 31_536_000}`;
   const next = fields.get('next') ?? '';
   // Redirect only to pages of this service, to prevent an open redirect.
-  const isSafe = /^\/(home\/|__svc__\/(login|openapi\.html))[\x21-\x7e]*$/.test(next) && !next.includes('\\');
+  const isSafe = /^\/(home\/|__svc__\/(login|openapi\.html|s\/))[\x21-\x7e]*$/.test(next) && !next.includes('\\');
   const headers = {
     location: isSafe ? next : '/home/',
     'set-cookie': `${choiceCookies[field]}=${value}; Path=/; ${life}`,
@@ -59,7 +61,7 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
 
 const flashCookie = 'SVC_FLASH';
 
-/** Results of forms. The next page shows the result once. The cookie contains a code and a count, but never text from a user. */
+/** Results of forms. The next page shows the result once. The cookie contains a code, a count and, after a trigger, what it was run on. */
 const flashCodes = [
   'uploaded',
   'created',
@@ -82,9 +84,10 @@ export interface Flash {
   text: string;
 }
 
-/** Builds the `Set-Cookie` line that makes the next page show a message. */
-export function flashCookieLine(code: FlashCode, count: number): string {
-  return `${flashCookie}=${code}-${count}; Path=/home/; HttpOnly; SameSite=strict; Max-Age=60`;
+/** Builds the `Set-Cookie` line that makes the next page show a message. @param ran position of the trigger, and name of the first item */
+export function flashCookieLine(code: FlashCode, count: number, ran?: { trigger: number; name: string }): string {
+  const about = ran ? `-${ran.trigger}-${Buffer.from(ran.name).toString('base64url')}` : '';
+  return `${flashCookie}=${code}-${count}${about}; Path=/home/; HttpOnly; SameSite=strict; Max-Age=60`;
 }
 
 /** Builds the redirect to a page that then shows a message. */
@@ -92,14 +95,20 @@ export function flashRedirect(location: string, code: FlashCode, count: number):
   return { status: 303, headers: { location, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
 }
 
-/** Returns the message to show, and the `Set-Cookie` line that removes it. */
-export function takeFlash(exchange: Exchange, language: Language): { flash?: Flash | undefined; clearLine?: string } {
+/** Returns the message to show, and the `Set-Cookie` line that removes it. @param triggers the triggers of the client, for messages about them */
+export function takeFlash(
+  exchange: Exchange,
+  language: Language,
+  triggers: readonly { name: string }[] = [],
+): { flash?: Flash | undefined; clearLine?: string } {
   const value = cookie(exchange, flashCookie);
   if (value === undefined) return {};
-  const match = /^([a-zA-Z]+)-(\d{1,6})$/.exec(value);
-  const code = flashCodes.find((candidate) => candidate === match?.[1]);
+  const [, found, count, position, item = ''] = /^([a-zA-Z]+)-(\d{1,6})(?:-(\d{1,4})-([\w-]{1,400}))?$/.exec(value) ?? [];
+  const code = flashCodes.find((candidate) => candidate === found);
+  const trigger = triggers[Number(position)]?.name ?? '';
+  const values = { count: Number(count), trigger, name: nameInText(Buffer.from(item, 'base64url').toString()) };
   return {
-    flash: code && { isError: false, text: language.text(code, { count: Number(match?.[2]) }) },
+    flash: code && (code !== 'triggered' || trigger !== '') ? { isError: false, text: language.text(code, values) } : undefined,
     clearLine: `${flashCookie}=; Path=/home/; HttpOnly; SameSite=strict; Max-Age=0`,
   };
 }

@@ -48,7 +48,7 @@ function pageUrl({ target }: Exchange): string {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   const page = target.kind === 'account-service' && accountPages.find((name) => name.split('/', 1)[0] === target.name);
   if (page) return `/home/${reservedName}/${page}`;
-  if (target.kind === 'link') return linkUrlPath(target.secret, target.below, target.isFolder);
+  if (target.kind === 'link') return linkUrlPath(target.secret, target.below, target.isFolder) + target.query;
   const isPublicPage = target.kind === 'service' && (target.name === 'login' || target.name === 'openapi.html');
   return isPublicPage ? `/__svc__/${target.name}${target.query}` : '/home/';
 }

@@ -57,7 +57,7 @@ ${itemButton('confirm-revoke', language.text('revoke'))}`,
   });
   const content = html`${tokens.length === 0 && html`<div id="members" tabindex="-1">${hint}</div>`}
 <details class="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
-<summary class="button primary">${icon('plus')}${language.text('newToken')}</summary>
+<summary><span class="button primary">${icon('plus')}${language.text('newToken')}</span><strong class="shut">${language.text('newToken')}${icon('close')}</strong></summary>
 ${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}
 ${tokenForm(exchange, context, account, refused?.fields)}
 </details>${tokens.length > 0 && list}`;

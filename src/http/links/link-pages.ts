@@ -65,7 +65,8 @@ ${aboutLink(context, visit)}
 <div id="notices" aria-live="polite"></div>
 <div id="members" tabindex="-1">
 ${tools(context, model)}
-<div class="empty">${icon('upload')}<p class="lead">${language.text('sendHint', { button: language.text('uploadFiles') })}
+<div class="empty">${icon('upload')}<p class="lead"><span class="scripted">${language.text('sendHint', { button: language.text('uploadFiles') })}</span>
+<noscript>${language.text('sendHint', { button: language.text('upload') })}</noscript>
 <span class="scripted mouse">${language.text('sendDrag')}</span></p>
 <p class="hint">${language.text('sendPrivate', { name })} <span class="scripted">${language.text('sendResumes')}</span></p></div>
 </div>

@@ -80,10 +80,11 @@ function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange
 /**
  * Returns whether the page of a link sent this form. Such a page has the policy `no-referrer`, so browsers send `Origin: null` (Fetch,
  * "append a request Origin header"). A foreign page can send that, too, but it would need the link's secret, with which anybody is a
- * visitor anyway.
+ * visitor anyway. Without the secret, and in old browsers only, it can choose the colours and the language of the pages.
  */
 function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
-  return target.kind === 'link' && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
+  const isMeant = target.kind === 'link' || (target.kind === 'service' && ['theme', 'language'].includes(target.name));
+  return isMeant && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
 }
 
 /**

@@ -20,8 +20,8 @@ ${
   person?.mayChangePassword &&
   html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}${language.text('changePassword')}</a>`
 }
-${context.showApiLink && html`<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>`}
-<hr>
+${context.showApiLink && !context.linked && html`<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>`}
+${!context.linked && html`<hr>`}
 ${themeChoice(context)}
 ${languageChoice(context)}
 ${

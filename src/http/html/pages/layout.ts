@@ -36,12 +36,9 @@ ${model.hasScript === true && html`<script type="module" async src="${assetPaths
 ${model.hasScript === true && html`<a class="skip" href="#members">${language.text('skip')}</a>`}
 <header class="top">
 ${brand(context, name)}
-${
-  !context.linked &&
-  html`${places(context)}<div class="account">
+${places(context)}<div class="account">
 ${accountMenu(context)}
-</div>`
-}
+</div>
 </header>
 ${model.body}
 ${footer(context)}

@@ -4,6 +4,7 @@ import { byId, type Child } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
+import { whileBusy } from '../navigation/folder-change.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
 import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
@@ -225,25 +226,27 @@ export async function askAndRun<T extends Placed>(
   return outcome;
 }
 
-/** Delay in milliseconds before a running command shows its dialog, so that the dialog does not flash for short work. */
-const shownAfterMs = 500;
+/** Delay in milliseconds before a running command shows its dialog. A dialog for one item, such as a large folder, comes later. */
+const [shownAfterMs, shownForOneAfterMs] = [500, 5000];
 
 /**
- * Runs folder commands without asking. If they take long, a dialog shows their progress and can stop them. Never rejects.
+ * Runs folder commands without asking. Meanwhile, the page is marked as busy. If they take long, a dialog shows their progress and can stop
+ * them. Never rejects.
  * @param title title of the dialog
  */
 export async function runAtOnce<T extends Placed>(title: string, works: readonly Work<T>[]): Promise<Outcome<T>> {
-  const progress = progressBar(
-    title,
-    works.reduce((count, { members }) => count + members.length, 0),
-  );
+  const count = works.reduce((sum, { members }) => sum + members.length, 0);
+  const progress = progressBar(title, count);
   const stopped = new AbortController();
-  const work = run(works, { onProgress: progress.show, signal: stopped.signal });
+  const work = whileBusy(run(works, { onProgress: progress.show, signal: stopped.signal }));
   let dialog: Promise<unknown> | undefined;
-  const showing = setTimeout(() => {
-    const check = () => work.then(() => undefined);
-    dialog = ask({ title, content: [progress.element], buttons: [], isRunning: true, check, onStop: () => stopped.abort() });
-  }, shownAfterMs);
+  const showing = setTimeout(
+    () => {
+      const check = () => work.then(() => undefined);
+      dialog = ask({ title, content: [progress.element], buttons: [], isRunning: true, check, onStop: () => stopped.abort() });
+    },
+    count === 1 ? shownForOneAfterMs : shownAfterMs,
+  );
   const outcome = await work;
   clearTimeout(showing);
   await dialog;

@@ -17,22 +17,24 @@ const maxUnasked = 100;
 /**
  * Deletes the files and folders of rows. Items that go to the trash are deleted without a question, because the message about the deletion
  * has a button that undoes the deletion. If there is no trash, or if there are many items, a dialog asks first.
- *
- * @returns whether at least one item was deleted
  */
-export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
+export async function deleteRows(given: readonly Row[]): Promise<void> {
+  // Rows that are being deleted already are inert.
+  const rows = given.filter(({ inert }) => !inert);
   const members = outermost(rows.map(rowMember));
-  if (members.length === 0) return false;
+  if (members.length === 0) return;
   const next = keyAfter(rows);
   const toTrash = may('trash');
   const works = [{ command: { command: 'delete' } as const, members }];
-  const outcome = toTrash && members.length <= maxUnasked ? await runAtOnce(text('delete'), works) : await askToDelete(members);
+  const isAsked = !toTrash || members.length > maxUnasked;
+  for (const row of rows) row.inert = !isAsked;
+  const outcome = isAsked ? await askToDelete(members) : await runAtOnce(text('delete'), works);
   const tell = (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] });
   if (outcome) await (toTrash ? showOutcome(outcome, 'trashed', tell) : showOutcome(outcome, 'deleted'));
+  for (const row of rows) row.inert = false;
   // The focus goes to the next row, as in file managers, unless the user has moved the focus meanwhile.
   const row = document.activeElement === byId('members') && shownRows().find((candidate) => rowKey(candidate) === next);
   if (row) focusRow(row);
-  return (outcome?.done.length ?? 0) > 0;
 }
 
 /** Returns the key of the row that follows the given rows. If no row follows, returns the key of the row before them. */

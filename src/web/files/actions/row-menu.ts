@@ -45,11 +45,12 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
  */
 function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;
-  expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? undefined;
+  expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? from;
   expanded?.setAttribute('aria-expanded', 'true');
   menu.setAttribute('aria-label', label);
   menu.replaceChildren(...menuItems.map(element));
-  if (!menu.isConnected) byId('main').append(menu);
+  // Elements outside of an open dialog do not react.
+  (from.closest('dialog') ?? byId('main')).append(menu);
   menu.showPopover();
   openedAt = scrollY;
   place(beside);
@@ -67,6 +68,17 @@ function place({ left, right, top, bottom }: DOMRect): void {
   const wantedTop = bottom + height + margin <= clientHeight ? bottom : Math.min(top, clientHeight - margin) - height;
   menu.style.left = `${Math.max(margin, Math.min(wantedLeft, clientWidth - width - margin))}px`;
   menu.style.top = `${Math.max(margin, wantedTop)}px`;
+}
+
+/** Opens the menu of the file that a preview shows. The preview itself has a button for the download. */
+export function openPreviewMenu(row: Row, button: HTMLElement): void {
+  if (isOpen()) closeMenu(true);
+  else showMenu(button, button.getBoundingClientRect(), text('actionsFor', { name: rowName(row) }), previewItems(row));
+}
+
+/** Returns the items of the menu of a preview. */
+export function previewItems(row: Row): Item[] {
+  return itemsFor(row, [row]).filter(({ icon: iconName }) => !['eye', 'download', 'list'].includes(iconName));
 }
 
 function itemsFor(row: Row, rows: readonly Row[]): Item[] {
@@ -180,7 +192,8 @@ export function startRowMenu(): void {
     undefined,
     () => {
       const [row] = selectedRows();
-      if (row) open(row, rest, rest.getBoundingClientRect());
+      if (isOpen()) closeMenu(true);
+      else if (row) open(row, rest, rest.getBoundingClientRect());
     },
     'quiet rest',
   );

@@ -2,13 +2,14 @@ import { displayName, nameInText } from '../../../lib/display-name.ts';
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { addStyle } from '../../shared/parts.ts';
 import { deleteRows } from '../actions/members.ts';
+import { openPreviewMenu, previewItems } from '../actions/row-menu.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { openLayer } from '../navigation/history.ts';
 import { previewText } from '../previews/preview-text.ts';
 import previewStyle from '../previews/previews.css';
 import { openFile, Refusal, type RemoteFile } from '../previews/remote-file.ts';
-import { canPreview, focusRow, previewKind, type Row, rowLink, rowName, shownRows } from '../rows/rows.ts';
+import { canPreview, focusRow, previewKind, type Row, rowLink, rowName, shownRows, whenRowsChange } from '../rows/rows.ts';
 import { obstacle } from '../server.ts';
 import { watchGestures, watchSwipes } from './gestures.ts';
 import { fetchAhead, forgetPictures, loadPicture } from './picture-file.ts';
@@ -108,7 +109,7 @@ export function showFile(first: Row): void {
     place.textContent = total > 1 ? text('running', { done: rows.indexOf(row) + 1, total }) : '';
     download.href = rowLink(row).href;
     for (const button of steps) button.hidden = total < 2;
-    if (menu.matches(':popover-open')) menu.hidePopover();
+    more.hidden = previewItems(row).length === 0;
     tools.replaceChildren();
     stage.ariaLabel = previewText('previewOf', { name: nameInText(name) });
     stage.ariaBusy = 'true';
@@ -151,12 +152,16 @@ export function showFile(first: Row): void {
     void show();
   };
 
-  const removeShown = async () => {
+  // After a file was renamed, its new name is shown; after it was deleted or moved, the next file.
+  const renew = (wanted?: string) => {
+    if (!dialog.open) return;
     const at = rows.indexOf(row);
-    if (!(await deleteRows([row])) || !dialog.open) return;
     rows = listSequence(row);
-    const next = rows[Math.min(at, rows.length - 1)];
-    if (next) change(next);
+    const named = (name?: string) => rows.find((candidate) => rowName(candidate) === name);
+    const same = named(rowName(row));
+    const next = named(wanted) ?? rows[Math.min(at, rows.length - 1)];
+    if (same) row = same;
+    else if (next) change(next);
     else layer.leave();
   };
 
@@ -165,7 +170,7 @@ export function showFile(first: Row): void {
     if (shown.onKey?.(event.key) === true) event.preventDefault();
     else if (event.key === 'ArrowLeft') go(-1);
     else if (event.key === 'ArrowRight') go(1);
-    else if (event.key === 'Delete' && !more.hidden) void removeShown();
+    else if (event.key === 'Delete' && may('delete')) void deleteRows([row]);
   };
 
   const end = () => {
@@ -188,14 +193,11 @@ export function showFile(first: Row): void {
   ];
   const label = make('span.wide', text('download'));
   const download = make('a.button', { download: '', title: text('download') }, icon('download'), label);
-  const remove = makeButton(text('delete'), 'trash', () => void removeShown(), 'quiet danger');
-  const menu = make('div.viewer-menu', { popover: 'auto' }, remove);
-  remove.addEventListener('click', () => menu.hidePopover(), { capture: true });
-  const more = makeButton('⋯', undefined, () => menu.togglePopover(), 'more');
+  const more = makeButton('⋯', undefined, () => openPreviewMenu(row, more), 'more');
   more.ariaLabel = more.title = text('moreActions');
-  more.hidden = !may('delete');
+  more.ariaHasPopup = 'menu';
   const close = makeButton(text('close'), 'close', () => layer.leave(), 'compact');
-  const header = make('header', { role: 'group' }, title, place, tools, ...steps, download, more, close, menu);
+  const header = make('header', { role: 'group' }, title, place, tools, ...steps, download, more, close);
   const stage = make('div.stage', { tabIndex: 0, role: 'group' });
   const dialog = make('dialog.viewer', { attributes: { 'aria-labelledby': title.id } }, header, stage);
   dialog.classList.toggle('seen', isSeen(row));
@@ -213,6 +215,7 @@ export function showFile(first: Row): void {
   dialog.append(notices);
   document.body.append(dialog);
   dialog.showModal();
+  whenRowsChange(renew);
   close.focus();
   void show();
 }
