@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
+import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { trashOf } from '../support/trash.ts';
@@ -168,6 +169,37 @@ browserTest('long collections show 50 items; a button shows 50 more; on phones, 
   const second = edges.lines.slice(1, 4);
   assert.ok(Math.max(...second) - Math.min(...second) < 8, `account, size and time share a line: ${JSON.stringify(edges)}`);
   assert.ok(Math.abs(edges.icon - edges.left) < 6, `the buttons begin where the text begins: ${JSON.stringify(edges)}`);
+});
+
+browserTest('at 768 and 1024 px, addresses and accounts of locks have one line, and all sections are in view', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE', viewport: { width: 768, height: 800 } });
+  const longPath = `/srv/files/alice/${'quarterly-reports/'.repeat(4)}budget.xlsx`;
+  const lock = { id: 'urn:1', path: longPath, account: 'anna.weber-schmidt', address: '192.0.2.155', owner: 'Anna Weber, Accounting' };
+  await page.route(/\/api\/locks\?/, (route) =>
+    route.fulfill({ json: { items: [{ ...lock, expires: new Date(Date.now() + 86_400_000 * 3).toISOString() }], total: 1 } }),
+  );
+  await signIn(page, console.url, '#accounts');
+  const row = panelOf(page, 'Dateisperren').locator('tbody tr');
+  await row.waitFor();
+  for (const width of [768, 1024]) {
+    await page.setViewportSize({ width, height: 800 });
+    const heights = await row.locator('.unbroken bdi').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+    assert.equal(heights.length, 2);
+    assert.ok(Math.max(...heights) < 30, `${width}: ${heights}`);
+    const table = panelOf(page, 'Dateisperren').locator('.table');
+    assert.ok(await table.evaluate((element) => element.scrollWidth <= element.clientWidth), `${width}: no column is cut`);
+  }
+  const links = page.locator('#sections a');
+  const isInView = (one: 'last' | 'current') =>
+    (one === 'last' ? links.last() : page.locator('#sections [aria-current]')).evaluate((link) => {
+      const { left, right } = link.getBoundingClientRect();
+      return left >= 0 && right <= link.ownerDocument.documentElement.clientWidth;
+    });
+  await page.setViewportSize({ width: 768, height: 800 });
+  assert.ok(await isInView('last'), 'all sections are in view on a tablet');
+  await page.setViewportSize({ width: 375, height: 800 });
+  await until('the current section is scrolled into view', () => isInView('current'));
 });
 
 browserTest('a ban shows when it began and how many logins failed; this number is a link to their events', async (t) => {

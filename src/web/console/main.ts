@@ -64,11 +64,18 @@ function markSection({ section, id, query }: Route): void {
   for (const link of navigation.querySelectorAll('a')) {
     const isShown = isKnown && link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
-    // A phone has room for only three links, so the current one is scrolled to the middle.
-    if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
+  centreSection();
   document.title = `${text(isKnown ? section : 'missing')} – svc console`;
 }
+
+/** Scrolls the link to the current section to the middle, because a phone has room for only three links. */
+function centreSection(): void {
+  const navigation = byId('sections');
+  const link = navigation.querySelector<HTMLElement>('[aria-current]');
+  if (link) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
+}
+addEventListener('resize', centreSection);
 
 /** The names that the query of a search may have. */
 const searchNames: Partial<Record<SectionName, string>> = {

@@ -203,7 +203,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   let search = '';
   let total = 0;
   let limit = pageSize;
-  const hasMore = () => table.size < total && limit < mostItems;
+  const hasMore = () => table.size === limit && limit < Math.min(total, mostItems);
   const end = growingEnd(
     async () => {
       const { size } = table;
