@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
 import { until } from '../support/receiver.ts';
@@ -212,4 +212,29 @@ browserTest('a ban shows when it began and how many logins failed; this number i
   await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor();
   assert.equal(decodeURIComponent(new URL(page.url()).hash), '#events?address=127.0.0.1&status=failure');
   await page.locator('main tbody tr', { hasText: 'credentials not accepted' }).first().waitFor();
+});
+
+browserTest('if the reply to an earlier search of the accounts arrives last, the tables still show the later search', async (t) => {
+  const { server, console } = await startConsole(t);
+  await server.login();
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  const held: Route[] = [];
+  await page.route(/\/api\/(sessions|accounts)$/, (route) => void held.push(route));
+  await signIn(page, console.url, '#accounts');
+  await until('both tables are requested', () => held.length === 2);
+  await page.getByRole('searchbox').fill('nobody');
+  await page.keyboard.press('Enter');
+  const none = panelOf(page, 'Sessions').getByText('Nothing matches “nobody”.');
+  await none.waitFor();
+  await panelOf(page, 'Accounts').getByText('0 accounts.').waitFor();
+  for (const route of held) {
+    const replied = page.waitForResponse((reply) => reply.request() === route.request());
+    await route.continue();
+    await (await replied).finished();
+  }
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
+  assert.deepEqual(await page.locator('.leads button').nth(0).textContent(), 'Accounts 0');
+  assert.deepEqual(await page.locator('.leads button').nth(1).textContent(), 'Sessions 0');
+  assert.ok(await none.isVisible());
+  await panelOf(page, 'Accounts').getByText('0 accounts.').waitFor();
 });

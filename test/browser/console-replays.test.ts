@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Route } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, signIn, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
@@ -114,9 +115,16 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   await until('the list has the focus again', () => choice.evaluate((list) => list === list.ownerDocument.activeElement));
   await page.getByRole('button', { name: '1 hour', pressed: false }).click();
   await page.getByRole('button', { name: '1 hour', pressed: true }).waitFor();
-  await page.getByRole('button', { name: 'Replay all failed' }).click();
+  // The handlers are loaded before the dialog opens, so the button can be pressed twice.
+  const held: Route[] = [];
+  await page.route('**/api/handlers', (route) => void held.push(route));
+  for (let press = 0; press < 2; press++) await page.getByRole('button', { name: 'Replay all failed' }).click();
+  await until('the handlers are requested', () => held.length > 0);
+  await Promise.all(held.map((route) => route.continue()));
+  await page.unroute('**/api/handlers');
   const dialog = page.getByRole('dialog');
   await dialog.locator('.facts', { hasText: /Handler\s*CRM\s*Since/ }).waitFor();
+  assert.equal(held.length, 1, 'only one dialog opens');
   const neverSent = dialog.getByRole('checkbox', { name: 'Besides the 1 that failed, also send 2 that were never sent' });
   await neverSent.waitFor();
   assert.equal(await neverSent.isChecked(), false);

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Route } from 'playwright-core';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
 browserTest('a file and a folder are renamed, but not to a name that is taken', async (t) => {
@@ -202,3 +204,34 @@ browserTest('a selection and a focus set right after a move stay when the new ro
   await page.getByText(/^Moved \S/).waitFor();
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'c.bin');
 });
+
+browserTest(
+  'of two folders that are pressed while the line is slow, the last one is shown; a second press opens no second dialog',
+  async (t) => {
+    const server = await startServer(t);
+    for (const name of ['Slow', 'Target/Deep']) mkdirSync(join(server.home, name), { recursive: true });
+    writeFileSync(join(server.home, 'a.bin'), '');
+    const page = await openFolder(t, server);
+    const dialog = page.getByRole('dialog');
+    const held: Route[] = [];
+    await page.route('**/transfer.js', (route) => void held.push(route));
+    await page.getByLabel('Select a.bin').check();
+    for (let press = 0; press < 2; press++) await page.getByRole('button', { name: 'Move' }).click();
+    await until('the code is requested', () => held.length === 1);
+    await held.shift()?.continue();
+    await dialog.getByRole('button', { name: 'Slow' }).waitFor();
+    await page.route('**/home/Slow/', (route) => void held.push(route));
+    await dialog.getByRole('button', { name: 'Slow' }).click();
+    await until('the folder is requested', () => held.length === 1);
+    await dialog.getByRole('button', { name: 'Target' }).click();
+    await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
+    const replied = page.waitForResponse('**/home/Slow/');
+    await held.shift()?.continue();
+    await (await replied).finished();
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
+    await dialog.getByRole('button', { name: 'Deep' }).waitFor();
+    assert.match(await dialog.locator('.place-here').innerText(), /^Target/);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+  },
+);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Route } from 'playwright-core';
 import { assertAccessible, boxesOf, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -159,4 +160,25 @@ browserTest('the list does not move when a filter begins; on phones, the cross o
   await page.getByRole('button', { name: 'Clear search' }).click();
   await page.locator('.search-opener:focus').waitFor();
   await page.getByRole('link', { name: 'b.txt' }).waitFor();
+});
+
+browserTest('if the searched folder is opened again before the code of the results has arrived, it is shown as usual', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), '');
+  const page = await openFolder(t, server);
+  const held: Route[] = [];
+  await page.route('**/found.js', (route) => void held.push(route));
+  await page.getByRole('searchbox').fill('a');
+  await page.keyboard.press('Enter');
+  await until('the code is requested', () => held.length === 1);
+  await page.goBack();
+  await page.getByText('1 item', { exact: true }).waitFor();
+  const part = held[0]?.request().url();
+  await held[0]?.continue();
+  // This import ends after that of the page.
+  await page.evaluate(`import(${JSON.stringify(part)})`);
+  await page.getByRole('link', { name: 'a.txt' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'New folder' }).count(), 1);
+  await page.getByLabel('Select a.txt').check();
+  await page.getByText('1 selected').waitFor();
 });

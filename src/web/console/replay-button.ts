@@ -26,7 +26,15 @@ export function askedReplay(id: string): ReplayRequest | undefined {
 /** Builds a button that asks how to repeat deliveries and then shows the replay; undefined if the administrator is not an operator. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
   if (!mayChange()) return undefined;
-  return iconedButton(label, 'replay', () => void tell(askHow(label, requestNow())), className);
+  let isAsking = false;
+  // The dialog opens after the handlers are loaded. Another press must not open it twice.
+  const press = async () => {
+    if (isAsking) return;
+    isAsking = true;
+    await tell(askHow(label, requestNow()));
+    isAsking = false;
+  };
+  return iconedButton(label, 'replay', press, className);
 }
 
 /** Starts a replay and shows its page. @throws Refused */

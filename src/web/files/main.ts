@@ -119,7 +119,10 @@ function startSearchPage(): void {
   if (!list) return;
   const controller = new AbortController();
   underWay = controller;
-  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal, () => startListing(true)));
+  // While the part is loaded, the user can open another page.
+  void loadPart(() => import('./search/found.ts')).then(
+    (part) => controller.signal.aborted || part?.showFound(list, controller.signal, () => startListing(true)),
+  );
 }
 
 /**

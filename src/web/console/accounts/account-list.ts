@@ -72,7 +72,9 @@ export function accountList(signal: AbortSignal): SearchedPanel {
     if (told.textContent !== words) told.textContent = words;
   };
   const end = growingEnd(async () => {
+    const wanted = search;
     const found = await page(next ?? undefined);
+    if (wanted !== search) return { hasMore: next !== null, first: undefined };
     const first = table.append(found.items);
     next = found.next;
     return { hasMore: next !== null, first };
@@ -84,8 +86,9 @@ export function accountList(signal: AbortSignal): SearchedPanel {
     timer = window.setTimeout(async () => {
       // If more pages were loaded meanwhile, the first page must not replace them.
       if (table.size > found.items.length) return;
+      const wanted = search;
       const again = await page().catch(() => undefined);
-      if (!again || signal.aborted || table.size > found.items.length) return;
+      if (!again || signal.aborted || wanted !== search || table.size > found.items.length) return;
       table.show(again.items);
       showCount(again);
       lookAgain(again, attempt + 1);
@@ -95,6 +98,8 @@ export function accountList(signal: AbortSignal): SearchedPanel {
     clearTimeout(timer);
     search = wanted;
     const found = await page();
+    // The reply to an earlier search can arrive later.
+    if (wanted !== search) return found.total;
     table.show(found.items);
     next = found.next;
     showCount(found);

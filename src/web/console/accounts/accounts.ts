@@ -47,11 +47,14 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
     return lead;
   });
   main.append(make('div.presets.leads', { role: 'group', ariaLabel: text('sections') }, ...leads), ...panels.map(({ element }) => element));
+  let latest = '';
   const load = async (search: string) => {
+    latest = search;
     const loads = panels.map(async ({ element, load: loadPanel }, index) => {
       element.querySelector('.notice')?.remove();
       try {
-        (counts[index] as HTMLElement).textContent = numberText(await loadPanel(search));
+        const count = numberText(await loadPanel(search));
+        if (search === latest) (counts[index] as HTMLElement).textContent = count;
       } catch (error) {
         if (!signal.aborted) element.append(problem(error));
       }

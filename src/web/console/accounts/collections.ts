@@ -217,6 +217,8 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   const load = async () => {
     const query = { account: name === 'bans' ? of?.toLowerCase() : of, search, limit: String(limit) };
     const found = await ask<{ items: Item[]; total: number }>('GET', withQuery(`/api/${name}`, query), { signal });
+    // The reply to an earlier search can arrive later.
+    if (query.search !== search) return;
     const whenEmpty = of === undefined ? text(`${name}_none`) : text('noneOfAccount');
     table.sayIfEmpty(search === '' ? whenEmpty : text('noMatch', { search: clear(search) }));
     table.show(found.items);

@@ -97,5 +97,6 @@ export function offerTransfer(kind: TransferKind): void {
 
 async function transferMembers(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const part = await loadPart(() => import('./transfer.ts'));
-  await part?.transfer(kind, outermost(members));
+  // While the part is loaded, the button can be pressed again.
+  if (!document.querySelector('dialog[open]')) await part?.transfer(kind, outermost(members));
 }

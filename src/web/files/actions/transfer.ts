@@ -169,6 +169,7 @@ class FolderBrowser {
   readonly #recent = new Map<string, HTMLButtonElement>();
   readonly #lately = make('p.recent-targets', { hidden: true });
   #folderNames: string[] = [];
+  #wanted = '';
   #names: ReadonlySet<string> = new Set();
 
   /** @param members the items to move or copy. The folder that contains all of them cannot be the destination of a move */
@@ -229,7 +230,10 @@ class FolderBrowser {
   }
 
   async #browse(url: string): Promise<void> {
+    this.#wanted = url;
     const content = await listMembers(url);
+    // The reply for a folder that was pressed earlier can arrive later.
+    if (this.#wanted !== url) return;
     // `inert` is set when the user presses "Move here". The command then uses the folder that is shown, so no other folder may appear.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? folderLabel(url) + text('colon') + content : undefined);
