@@ -219,7 +219,8 @@ browserTest('if the reply to an earlier search of the accounts arrives last, the
   await server.login();
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const held: Route[] = [];
-  await page.route(/\/api\/(sessions|accounts)$/, (route) => void held.push(route));
+  const isHeld = ({ pathname, searchParams }: URL) => /^\/api\/(sessions|accounts)$/.test(pathname) && !searchParams.has('search');
+  await page.route(isHeld, (route) => void held.push(route));
   await signIn(page, console.url, '#accounts');
   await until('both tables are requested', () => held.length === 2);
   await page.getByRole('searchbox').fill('nobody');
