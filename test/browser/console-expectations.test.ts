@@ -256,12 +256,19 @@ browserTest(
       const reply = await route.fetch();
       const due = '2026-11-29T02:00:00+09:00';
       const message = `The files of "Bills ${due}" that were due at ${due} are missing.`;
-      const error = { kind: 'a', uuid: 'a', id: '40093', time: new Date(0).toISOString(), first: '', count: 1, node: 'a', message, due };
+      const error = { kind: 'a', uuid: 'a', id: '40093', time: new Date(0).toISOString(), first: '', count: 324, node: 'a', message, due };
       await route.fulfill({ response: reply, json: { ...(await reply.json()), missing_files: 2, errors: [error] } });
     });
     await page.route('**/api/live', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' }));
     await signIn(page, console.url, '#overview');
     await page.getByRole('link', { name: '"Bills 2026-11-29T02:00:00+09:00" that were due at 28 Nov 2026, 17:00 are missing' }).waitFor();
+    await page.setViewportSize({ width: 375, height: 800 });
+    const [event, count, told] = await page
+      .locator('.errors tbody tr')
+      .evaluate((row) => ['.kind', '.number', '.whole'].map((cell) => row.querySelector(cell)?.getBoundingClientRect().toJSON()));
+    assert.ok(event && count && told);
+    assert.ok(count.top < event.bottom && count.left >= event.right && count.bottom <= told.top, 'on phones, the count follows the event');
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole('link', { name: '2 due files missing' }).click();
     await page.getByRole('heading', { level: 1, name: 'Due files' }).waitFor();
     await until('the row of the expectation is shown', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);

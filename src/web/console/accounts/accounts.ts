@@ -38,8 +38,14 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
-/** Shows panels, and above them a button for each, which scrolls to the panel. @returns a function that searches all panels for a text */
-function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
+/**
+ * Shows panels, and above them a button for each, which scrolls to the panel.
+ *
+ * @param hidesEmpty whether panels without items are hidden
+ * @returns a function that searches all panels for a text
+ */
+function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal, hidesEmpty = false) {
+  for (const { element } of panels) element.hidden = hidesEmpty;
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {
     const lead = makeButton(title, undefined, () => element.scrollIntoView(), 'small');
@@ -53,9 +59,13 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
     const loads = panels.map(async ({ element, load: loadPanel }, index) => {
       element.querySelector('.notice')?.remove();
       try {
-        const count = numberText(await loadPanel(search));
-        if (search === latest) (counts[index] as HTMLElement).textContent = count;
+        const count = await loadPanel(search);
+        if (search !== latest) return;
+        (counts[index] as HTMLElement).textContent = numberText(count);
+        element.hidden = hidesEmpty && count === 0;
+        (leads[index] as HTMLButtonElement).disabled = element.hidden;
       } catch (error) {
+        element.hidden = false;
         if (!signal.aborted) element.append(problem(error));
       }
     });
@@ -201,5 +211,6 @@ export async function showAccount({ main, route: { id }, signal }: Stage): Promi
     main,
     collections.map((collection) => collectionPanel(collection, signal, name)),
     signal,
+    true,
   );
 }

@@ -77,6 +77,7 @@ function makeTables() {
     errorColumns,
     ({ kind, uuid }) => kind || uuid,
   );
+  errors.element.classList.add('errors');
   const nodes = makeTable<NodeView>(text('nodes'), '', nodeColumns, ({ uuid }) => uuid);
   const moreTransfers = make('p.hint', { hidden: true });
   const nodesPanel = shownAs('nodes', panel(text('nodes'), nodes.element));
@@ -165,7 +166,7 @@ const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),
-    cell: ({ uuid, time, message, due }) => make('a', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message, due)),
+    cell: ({ uuid, time, message, due }) => make('a.row-link', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message, due)),
     className: 'whole',
   },
   { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
@@ -178,7 +179,7 @@ function errorCount({ id, count, first }: Overview['errors'][number]): HTMLEleme
 function errorTimes({ time, first, count }: Overview['errors'][number]): HTMLElement {
   const latest = ageElement(time);
   const isLonger = count > 1 && first !== '' && ageElement(first).textContent !== latest.textContent;
-  return make('span', latest, isLonger && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
+  return make('span', latest, ' ', isLonger && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
 }
 
 const nodeColumns: Column<NodeView>[] = [
@@ -257,7 +258,8 @@ function makeChart({ title, series, format }: ChartModel) {
     const sample = pointed === undefined ? samples.at(-1) : samples[pointed];
     for (const [index, figure] of figures.entries()) {
       const { value } = series[index] as Series;
-      figure.textContent = sample ? format(value(sample)) : '–';
+      // The space keeps the height of the line until the first sample.
+      figure.textContent = sample ? format(value(sample)) : '\u00a0';
     }
     time.replaceChildren(...(pointed === undefined ? [] : [timeElement(sample?.time)]));
     top.hidden = pointed !== undefined;
