@@ -64,9 +64,16 @@ export async function askSingly(runs: readonly OccurrenceRun[]): Promise<ToldOcc
   const known = runs.flatMap(({ occurrence }) => occurrence ?? []);
   const [first, last] = [runs[0], runs.at(-1)];
   if (!first || !last || known.length === runs.length) return known;
-  const query = { expectation: first.expectation, since: first.first, until: last.last };
-  const { occurrences } = await ask<{ occurrences: ToldOccurrence[] }>('GET', withQuery('/api/occurrences', query));
-  return runs.every(isMiss) ? occurrences.filter(isMiss) : occurrences;
+  const found: ToldOccurrence[] = [];
+  // A reply has only the newest occurrences of a period. The others are asked for by further requests.
+  for (let until = last.last; ; ) {
+    const query = { expectation: first.expectation, since: first.first, until };
+    const reply = await ask<{ occurrences: ToldOccurrence[]; total: number }>('GET', withQuery('/api/occurrences', query));
+    found.unshift(...reply.occurrences);
+    const [earliest] = reply.occurrences;
+    if (!earliest || reply.occurrences.length === reply.total) return runs.every(isMiss) ? found.filter(isMiss) : found;
+    until = new Date(Date.parse(earliest.due) - 1).toISOString();
+  }
 }
 
 /** Returns the day of a due time in the reader's time zone, such as `2026-03-29`. */
