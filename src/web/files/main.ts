@@ -18,7 +18,6 @@ import { leaveSearch, renewPage, startFolderChanges, whileBusy } from './navigat
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
 import { startFilter, startSearchField } from './rows/filter.ts';
-import { startLongNames } from './rows/long-names.ts';
 import {
   allRows,
   canPreview,
@@ -34,6 +33,7 @@ import {
   rowName,
   rowsAreWhole,
   shownRows,
+  startLongNames,
   startRows,
   whenRowIsWritten,
   whenRowsChange,

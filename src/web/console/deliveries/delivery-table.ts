@@ -1,5 +1,6 @@
 import type { DeliveryView, ListedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
+import { drawn, fits, measureAs, middleCut } from '../../shared/long-names.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { accountLink } from '../events/event-table.ts';
 import { faultText, handlerName } from '../handler-names.ts';
@@ -51,13 +52,39 @@ export function deliveryTable<T extends DeliveryView>(
   return table;
 }
 
+/** Widths of the cells with names of files, for which the names were last shortened. */
+const fittedPx = new WeakMap<Element, number>();
+
+/** Shortens the names whose cells got another width. In the next frame, because a change within the notification would be an error. */
+const onWidth = new ResizeObserver((entries) =>
+  requestAnimationFrame(() => {
+    for (const { target, contentRect } of entries)
+      if (fittedPx.get(target) !== contentRect.width) fit(target as HTMLElement, contentRect.width);
+  }),
+);
+
+/** Keeps the last number of a name in sight, and omits the folder if the name needs the lines. On phones, names are whole. */
+function fit(place: HTMLElement, columnPx: number): void {
+  const [name, folder] = place.children as unknown as [HTMLElement, HTMLElement | undefined];
+  fittedPx.set(place, columnPx);
+  measureAs(place);
+  const width = getComputedStyle(place).webkitLineClamp === 'none' ? Number.POSITIVE_INFINITY : columnPx;
+  const whole = name.textContent ?? '';
+  const number = [...whole.replace(/\.[^.]{1,9}$/, '').matchAll(/\d+/g)].at(-1);
+  const parts = middleCut(whole, width, number && [number.index, number.index + number[0].length]);
+  name.replaceChildren(...drawn(parts ?? [whole]));
+  if (folder) folder.hidden = parts !== undefined || !(fits(whole, width, 1) || fits(`${whole} ${folder.textContent}`, width));
+}
+
 /** Shows the name of the file, and then its folder, because the end of a long text is cut off. */
 function fileName({ first_event, events }: ListedDelivery): HTMLElement {
   const path = first_event?.data.path;
   if (typeof path !== 'string') return make('span.wide-only', '–');
   const [, folder = '', name = path] = /^(.*\/)([^/]+\/?)$/.exec(path) ?? [];
   const beside = events.length > 1 ? text('moreFiles', { count: events.length - 1 }) : clear(folder);
-  return make('span.two-lines', { title: clear(path) }, datum(name), ' ', beside !== '/' && make('span.hint', make('bdi', beside)));
+  const shown = make('span.two-lines', { title: clear(path) }, datum(name), ' ', beside !== '/' && make('span.hint', make('bdi', beside)));
+  onWidth.observe(shown);
+  return shown;
 }
 
 function eventAccount(event: ListedDelivery['first_event']): HTMLElement {

@@ -1,6 +1,7 @@
 import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
+import { keepShort } from '../../shared/long-names.ts';
 import { notice } from '../../shared/notices.ts';
 import { inFrames } from '../frames.ts';
 import { text } from '../language.ts';
@@ -382,4 +383,12 @@ function finishAll(): void {
 function finish(row: Row): void {
   row.role = 'row';
   for (const cell of row.cells) cell.role = 'cell';
+}
+
+/** Shortens the names in the rows of the list to two lines. @param draw creates the nodes of a part of a name */
+export function startLongNames(draw?: (part: string) => (Node | string)[]): void {
+  // An item of the trash has a name without a link.
+  const shown = (row: Row) => ({ link: row.querySelector<HTMLElement>('.i') ?? rowLink(row), name: rowName(row) });
+  const fit = keepShort(byId('list'), () => allRows().filter(isWritten).map(shown), draw);
+  whenRowIsWritten((row) => fit([shown(row)]));
 }

@@ -14,7 +14,6 @@ import { text } from '../language.ts';
 import { folderUrl, may, shownPage } from '../navigation/folder.ts';
 import { showFolder } from '../navigation/folder-change.ts';
 import { leadToPreview } from '../navigation/links.ts';
-import { startLongNames } from '../rows/long-names.ts';
 import {
   type Member,
   makeRow,
@@ -25,6 +24,7 @@ import {
   rowLink,
   rowMember,
   showOnly,
+  startLongNames,
   startRows,
   whenRowIsWritten,
   whenRowsChange,

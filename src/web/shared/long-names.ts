@@ -1,6 +1,5 @@
-import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
-import { byId, make } from '../../shared/dom.ts';
-import { allRows, isWritten, type Row, rowLink, rowName, whenRowIsWritten } from './rows.ts';
+import { escapeInvisible, visibleControls } from '../../lib/display-name.ts';
+import { make } from './dom.ts';
 
 /** A name of at most this many characters certainly fits into two lines. */
 const alwaysFits = 24;
@@ -25,14 +24,6 @@ interface ShownName {
   name: string;
 }
 
-/** Shortens the names in the rows of a list to two lines. @param draw creates the nodes of a part of a name */
-export function startLongNames(draw?: (part: string) => (Node | string)[]): void {
-  // An item of the trash has a name without a link.
-  const shown = (row: Row) => ({ link: row.querySelector<HTMLElement>('.i') ?? rowLink(row), name: rowName(row) });
-  const fit = keepShort(byId('list'), () => allRows().filter(isWritten).map(shown), draw);
-  whenRowIsWritten((row) => fit([shown(row)]));
-}
-
 /**
  * Shows at most two lines of each name. In a longer name, an ellipsis replaces the middle. Screen readers and the tooltip have the whole
  * name.
@@ -40,7 +31,7 @@ export function startLongNames(draw?: (part: string) => (Node | string)[]): void
  * @param draw creates the nodes of a part of a name
  * @returns a function that fits names in the next frame
  */
-function keepShort(
+export function keepShort(
   table: HTMLElement,
   shown: () => ShownName[],
   draw: (part: string) => (Node | string)[] = (part) => [part],
@@ -77,9 +68,7 @@ function keepShort(
 
 function fit(link: HTMLElement, name: string, width: number, draw: (part: string) => (Node | string)[]): void {
   const whole = escapeInvisible(visibleControls(name));
-  if (!ruler) return;
-  const { fontFamily, fontSize } = getComputedStyle(link);
-  ruler.font = `${link.classList.contains('folder') ? 600 : 400} ${fontSize} ${fontFamily}`;
+  measureAs(link, link.classList.contains('folder') ? 600 : 400);
   const parts = middleCut(whole, width, matchIn(draw(whole)));
   if (!parts && link.title === '') return;
   let place = link.querySelector('bdi');
@@ -88,10 +77,18 @@ function fit(link: HTMLElement, name: string, width: number, draw: (part: string
     link.lastChild?.replaceWith(place);
   }
   link.title = parts ? whole : '';
-  // The page contains the whole name, for screen readers and copying.
-  const nodes = (part: string, index: number) =>
-    index % 2 === 0 ? draw(part) : part === '' ? [] : [make('span.gap', make('span.hidden', part))];
-  place.replaceChildren(...(parts ?? [whole]).flatMap(nodes));
+  place.replaceChildren(...drawn(parts ?? [whole], draw));
+}
+
+/** Sets the font in which `fits` and `middleCut` measure names: the font of an element. */
+export function measureAs(element: HTMLElement, weight = 400): void {
+  const { fontFamily, fontSize } = getComputedStyle(element);
+  if (ruler) ruler.font = `${weight} ${fontSize} ${fontFamily}`;
+}
+
+/** Creates the nodes of the parts of a name. The page contains also the hidden parts, for screen readers and copying. */
+export function drawn(parts: readonly string[], draw: (part: string) => (Node | string)[] = (part) => [part]): (Node | string)[] {
+  return parts.flatMap((part, index) => (index % 2 === 0 ? draw(part) : part === '' ? [] : [make('span.gap', make('span.hidden', part))]));
 }
 
 function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to: number] | undefined {
@@ -99,8 +96,8 @@ function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to:
   return [before.length, before.length + (mark.textContent ?? '').length];
 }
 
-/** Returns whether a name fits into `maxLines` lines. A word that is wider than a line begins on a new line. @param width in CSS pixels */
-function fits(name: string, width: number): boolean {
+/** Returns whether a name fits into `most` lines. A word that is wider than a line begins on a new line. @param width in CSS pixels */
+export function fits(name: string, width: number, most = maxLines): boolean {
   let [lines, used] = [1, 0];
   for (const word of name.split(breaks)) {
     const wide = ruler?.measureText(word).width ?? 0;
@@ -110,7 +107,7 @@ function fits(name: string, width: number): boolean {
     lines += more;
     used += wide - more * (width - letterPx);
   }
-  return lines <= maxLines;
+  return lines <= most;
 }
 
 /**
@@ -120,7 +117,7 @@ function fits(name: string, width: number): boolean {
  * @param width in CSS pixels
  * @returns undefined if the name fits
  */
-function middleCut(name: string, width: number, match: [from: number, to: number] | undefined): string[] | undefined {
+export function middleCut(name: string, width: number, match: [from: number, to: number] | undefined): string[] | undefined {
   if (fits(name, width)) return undefined;
   const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
   const dot = letters.lastIndexOf('.');
