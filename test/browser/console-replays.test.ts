@@ -64,6 +64,7 @@ browserTest(
     assert.match(await rows.nth(0).innerText(), /failed\s+Replay\s+20 of 25\s+0\s+20\s+olga/);
     assert.match(await rows.nth(1).innerText(), /done\s+Dry run\s+25 of 25/);
     assert.equal(await rows.count(), 2, 'a replay with which a dialog only counts requests is not listed');
+    assert.equal(await page.locator('details.panel th', { hasText: 'Node' }).count(), 0, 'one node needs no column');
     // Requests to different handlers are never grouped, even if all of them would be sent unchanged.
     const same = { events: [{ id: '40017', uuid: 'a' }], delivery: 'd1-0', differences: [] };
     const request = { method: 'POST', url: receiver.url, headers: {}, body: '', is_truncated: false };
@@ -128,6 +129,7 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   const neverSent = dialog.getByRole('checkbox', { name: 'Besides the 1 that failed, also send 2 that were never sent' });
   await neverSent.waitFor();
   assert.equal(await neverSent.isChecked(), false);
+  await dialog.getByText('1 event in 1 request', { exact: true }).waitFor();
   await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
   await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).waitFor();
   await neverSent.check();

@@ -58,6 +58,11 @@ export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | '
   return handlerText('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
 }
 
+/** Says how many events the requests of a replay contain, because a request can contain several. */
+function eventsText({ total, requests }: ReplayView): string {
+  return handlerText('eventsInRequests', { events: text('eventCount', { count: total ?? 0 }), count: requests });
+}
+
 const pauseMs = 400;
 
 /** Counts the requests that a replay would send. The page of deliveries does not list such a count. @param onNews called after each change */
@@ -118,13 +123,14 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const tick = make('label.tick', dryRun, make('span', handlerText('dryRunFirst')));
   const neverSent = make('input', { type: 'checkbox' });
   const neverSentText = make('span');
+  const neverSentTick = make('label.tick', { hidden: true }, neverSent, neverSentText);
   const status = make('p.hint', { role: 'status' });
   const content = [
     make('p', handlerText('replayHint')),
     limits(request),
     choosesHandler && field(text('handler'), handler),
     field(handlerText('stopWhen'), stop),
-    request.failed && make('label.tick', neverSent, neverSentText),
+    request.failed && neverSentTick,
     tick,
     status,
   ];
@@ -145,13 +151,14 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     const { replay, problem } = count();
     const failed = counts.failed.replay?.total;
     const all = counts.all.replay?.total;
-    const isKnown = typeof failed === 'number' && typeof all === 'number';
+    const neverSentCount = typeof failed === 'number' && typeof all === 'number' ? all - failed : 0;
+    neverSentTick.hidden = neverSentCount === 0 && !neverSent.checked;
     neverSentText.textContent = handlerText('neverSentToo', {
-      count: isKnown ? numberText(all - failed) : '…',
-      failed: isKnown ? numberText(failed) : '…',
+      count: numberText(neverSentCount),
+      failed: numberText(failed ?? 0),
     });
     const isEmpty = replay?.requests === 0;
-    status.textContent = problem || (isEmpty ? text('noResults') : replay ? '' : handlerText('countingRequests'));
+    status.textContent = problem || (isEmpty ? text('noResults') : replay ? eventsText(replay) : handlerText('countingRequests'));
     const button = tick.closest('dialog')?.querySelector<HTMLButtonElement>('button[value="ok"]');
     if (!button) return;
     button.disabled = isEmpty || problem !== '' || (!replay && !dryRun.checked);

@@ -36,7 +36,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     wayTo('deliveries'),
     heading(
       handlerText('deliveryTo', { name: handlerName(delivery.handler) }),
-      replayButton(text('replay'), () => ({ deliveries: [delivery.id] })),
+      replayButton(text('replay'), () => ({ deliveries: [delivery.id] }), delivery.outcome === 'failed' ? 'primary' : ''),
     ),
     panel(
       text('summary'),
@@ -156,9 +156,9 @@ function message(
     'div.message',
     title !== '' && make('h3', title),
     hint !== undefined && make('p.hint', hint),
-    lines.length > 0 && make('dl.headers', ...lines),
     body === '' ? make('p.nothing', handlerText('noBody')) : bodySource(body, handlerText('bodyOf', { title: title || text('request') })),
     isTruncated && make('p.hint', handlerText('truncated')),
+    lines.length > 0 && make('dl.headers', ...lines),
   );
 }
 
