@@ -127,6 +127,9 @@ browserTest('on narrow screens, the event and the reply of a delivery are not cu
   const badge = page.locator('.facts .badge').first();
   await badge.waitFor();
   assert.ok(((await badge.boundingBox())?.height ?? 99) < 32, 'the badge has one line');
+  await page.locator('.message > h3 + :not(dl)').first().waitFor();
+  await page.locator('.message > dl.headers:last-child').first().waitFor();
+  await page.locator('button.primary', { hasText: 'Erneut senden' }).waitFor();
   assert.ok(await page.evaluate('document.documentElement.scrollWidth <= 320'), 'the page does not scroll sideways');
 });
 
@@ -141,7 +144,11 @@ browserTest(
         audit: { type: 'http', batch_size: 20, ...options },
       },
     });
-    await Promise.all(['a.txt', 'b.txt', 'c.txt', 'd.txt', 'orders-2026.csv'].map((name) => server.put(`/home/${name}`, name)));
+    const offices = [7, 8, 9].map(
+      (number) => `Quarterly report of the regional office ${number} – final version (reviewed by finance).docx`,
+    );
+    const names = ['a.txt', 'b.txt', 'c.txt', 'd.txt', 'orders-2026.csv', ...offices.map(encodeURIComponent)];
+    await Promise.all(names.map((name) => server.put(`/home/${name}`, name)));
     const page = await openBrowser(t, { expectedErrors: /401/ });
     const fits = () => page.locator('.of-deliveries').evaluate((element) => element.scrollWidth <= element.clientWidth);
     await until('the batch is recorded', async () => {
@@ -169,6 +176,39 @@ browserTest(
         assert.ok(await isWhole('.row-link', 'Invoices of the ERP system'), `${hash}: the name of the handler is whole at ${width} px`);
         assert.ok(await isWhole('.second-line .two-lines', 'orders-2026.csv'), `${hash}: the name of the file is whole at ${width} px`);
       }
+    for (const hash of ['#deliveries', '#deliveries?outcome=failed'])
+      for (const width of [768, 1024, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.goto(`${console.url}/${hash}`);
+        await batch.waitFor();
+        for (const number of [7, 8, 9]) {
+          const name = page.getByTitle(offices[number - 7] ?? '').first();
+          await until(`${hash}: the number and the extension of a long name are shown at ${width} px`, () =>
+            name.evaluate((element, shown) => {
+              const copy = element.cloneNode(true) as typeof element;
+              for (const gap of copy.querySelectorAll('.gap')) gap.replaceWith('…');
+              const isClamped = element.scrollHeight > element.clientHeight;
+              return !isClamped && new RegExp(`^Quarte.*… ?.*${shown}.*\\.docx`).test(copy.textContent ?? '');
+            }, number),
+          );
+          assert.ok(((await name.boundingBox())?.width ?? 0) >= 110, `${hash}: the column of files has room at ${width} px`);
+        }
+      }
+    await page.setViewportSize({ width: 1280, height: 900 });
+    // A check scrolls the page, so the place within the panel is compared.
+    const firstTop = () =>
+      batch.evaluate((row) => row.getBoundingClientRect().top - (row.closest('.panel')?.getBoundingClientRect().top ?? 0));
+    const top = await firstTop();
+    await batch.locator('td.chooses input').check();
+    await page.getByRole('button', { name: 'Replay one' }).waitFor();
+    assert.equal(await firstTop(), top, 'the list does not move when a row is selected');
+    await page.getByRole('button', { name: 'Clear the selection' }).click();
+    await page.getByRole('button', { name: 'Replay one' }).waitFor({ state: 'hidden' });
+    assert.equal(await batch.locator('td.chooses input').isChecked(), false);
+    await page.getByLabel('Handler').selectOption('Invoices of the ERP system');
+    await page.waitForURL(/handler=crm/);
+    const list = page.getByLabel('Handler');
+    assert.ok(((await list.boundingBox())?.width ?? 0) > 200, 'a list of the filter does not cut its choice');
     await page.setViewportSize({ width: 768, height: 900 });
     await page.goto(`${console.url}/#overview`);
     const handlers = page.locator('.table', { hasText: 'Invoices of the ERP system' }).first();

@@ -1,4 +1,4 @@
-import { iconButton, make, makeButton } from '../shared/dom.ts';
+import { make, makeButton } from '../shared/dom.ts';
 import { spans } from './events/query.ts';
 import { text, translate } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
@@ -79,11 +79,12 @@ export function filterForm(
   ...above: HTMLElement[]
 ): HTMLElement {
   const search = (wanted: URLSearchParams) => openSearch(section, wanted);
-  const clear = iconButton(text('clearFilter'), 'close', () => search(new URLSearchParams()));
-  clear.title = text('clearFilter');
+  const clear = makeButton(text('clearFilter'), undefined, () => search(new URLSearchParams()), 'quiet');
   clear.hidden = query.size === 0;
   const submit = make('button.primary', text('search'));
-  const form = make('form.filter', ...fields, make('div.row.buttons', submit, clear));
+  // The last field and the buttons come into a new line together.
+  const form = make('form.filter', ...fields.slice(0, -1), make('div.ending', ...fields.slice(-1), make('div.row.buttons', submit)));
+  above.at(-1)?.append(clear);
   for (const [name, value] of query) {
     const input = form.elements.namedItem(name);
     if (input instanceof HTMLSelectElement) input.value = value;

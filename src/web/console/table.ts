@@ -1,4 +1,4 @@
-import { type Child, make } from '../shared/dom.ts';
+import { type Child, make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';
 
 const focusable = 'a[href], button, input, select, summary, [tabindex]';
@@ -164,15 +164,25 @@ export function selection<T>(keyOf: (item: T) => string, nameOf: (item: T) => st
   const choose = (key: string, isChosen: boolean) => void (isChosen ? chosen.add(key) : chosen.delete(key));
   const settle = () => {
     all.indeterminate = chosen.size > 0 && !all.checked;
+    unchoose.hidden = chosen.size === 0;
     onChange();
   };
-  all.addEventListener('change', () => {
+  const chooseAll = () => {
     for (const box of all.closest('.panel')?.querySelectorAll<HTMLInputElement>('td input[type="checkbox"]') ?? []) {
       box.checked = all.checked;
       choose(box.value, all.checked);
     }
     settle();
-  });
+  };
+  all.addEventListener('change', chooseAll);
+  const unchooseAll = () => {
+    all.checked = false;
+    chooseAll();
+    all.focus();
+  };
+  const unchoose = makeButton(text('clearFilter'), undefined, unchooseAll, 'quiet small');
+  unchoose.ariaLabel = text('clearSelection');
+  unchoose.hidden = true;
   const cell = (item: T) => {
     const box = make('input', { type: 'checkbox', value: keyOf(item), ariaLabel: nameOf(item) });
     if (all.checked) chosen.add(box.value);
@@ -188,6 +198,8 @@ export function selection<T>(keyOf: (item: T) => string, nameOf: (item: T) => st
   return {
     column,
     element: make('label.tick', all, make('span', text('selectAll'))),
+    /** The button that ends the selection. Put it behind the buttons for the chosen items. */
+    unchoose,
     chosen,
 
     /** Removes items from the selection that are no longer in the list. Call this before the table shows the list. */

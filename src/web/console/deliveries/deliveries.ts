@@ -25,7 +25,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     replayChosen.hidden = chosen.size === 0;
     replayChosen.lastChild?.replaceWith(text('replayCount', { count: chosen.size }));
   };
-  const { column, element, chosen } = selection<ListedDelivery>(
+  const { column, element, chosen, unchoose } = selection<ListedDelivery>(
     ({ id }) => id,
     ({ time }) => text('selectDelivery', { time }),
     offer,
@@ -33,7 +33,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   const table = deliveryList(mayChange() ? [column] : []);
   table.element.classList.toggle('of-one-outcome', asked.has('outcome'));
   const more = growingEnd(nextPage(asked, table, signal), signal);
-  const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
+  const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary small');
   offer();
   const replayFailed = replayButton(text('replayFailed'), () => failedRequest(asked));
   main.append(
@@ -41,7 +41,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     filter(query, handlers),
     make(
       'section.panel',
-      make('div.heading.bulk', make('h2', text('latest')), replayChosen && element, replayChosen),
+      make('div.heading.bulk', make('h2', text('latest')), ...(replayChosen ? [element, replayChosen, unchoose] : [])),
       table.element,
       more.element,
     ),
@@ -121,10 +121,13 @@ async function showReplays(main: HTMLElement, signal: AbortSignal): Promise<void
       { title: text('outcome_delivered'), cell: ({ delivered }) => numberText(delivered), className: 'number' },
       { title: text('outcome_failed'), cell: ({ failed }) => (failed > 0 ? badge(numberText(failed), 'bad') : '0'), className: 'number' },
       { title: text('administrator'), cell: ({ administrator }) => datum(administrator) },
-      { title: text('node'), cell: ({ node }) => datum(node) },
+      ...(new Set(replays.map(({ node }) => node)).size > 1
+        ? [{ title: text('node'), cell: ({ node }: ReplayView) => datum(node), className: 'node' }]
+        : []),
     ],
     ({ id }) => id,
   );
+  table.element.classList.add('of-replays');
   table.show(replays);
   if (replays.length === 0 && incomplete === '') return;
   const open = replays.some(({ state }) => state === 'waiting' || state === 'running');

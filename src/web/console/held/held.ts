@@ -128,7 +128,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   };
   const ofChosen = make('div.row', { hidden: true });
   const chosenItems = () => table.items().filter(({ id }) => chosen.has(id));
-  const { column, element, chosen, keep } = selection<Held>(
+  const { column, element, chosen, keep, unchoose } = selection<Held>(
     ({ id }) => id,
     ({ path }) => heldText('heldSelect', { path: clear(path) }),
     () => {
@@ -139,7 +139,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   const all = mayReview() ? [column, ...columns, actions] : columns;
   const table = makeTable<Held>(text('held'), heldText('heldNone'), all, ({ id }) => id);
   const more = make('p.hint', { hidden: true });
-  const bulk = mayReview() && make('div.heading.bulk', element, ofChosen);
+  const bulk = mayReview() && make('div.heading.bulk', element, ofChosen, unchoose);
   const load = async () => {
     const { items, total } = await ask<{ items: Held[]; total: number }>('GET', '/api/held', { signal });
     // The upload that has waited longest comes first.
