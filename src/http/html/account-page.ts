@@ -155,7 +155,7 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
 
 /** Renders facts in one line, separated by dots. A fact that is `false` is omitted. */
 export function factsHtml(facts: readonly (Html | string | false)[]): Html {
-  return html`${facts.filter((fact) => fact !== false).map((fact, index) => html`${index > 0 && '\u00a0· '}${fact}`)}`;
+  return html`${facts.filter((fact) => fact !== false).map((fact, index) => html`${index > 0 && ' ·\u00a0'}${fact}`)}`;
 }
 
 /** Renders a list without checkboxes, or a text if there are no items. */

@@ -70,7 +70,7 @@ function bar({ usedBytes, availableBytes }: Space): HTMLElement[] {
     uploadText('spaceFree', { free: sizeText(availableBytes) }),
   ];
   // Each fact stays on one line.
-  const words = facts.map((fact) => fact.replaceAll(' ', '\u00a0')).join('\u00a0· ');
+  const words = facts.map((fact) => fact.replaceAll(' ', '\u00a0')).join(' ·\u00a0');
   const filled = make('span');
   filled.style.width = `${percent}%`;
   const attributes = { role: 'meter', 'aria-label': uploadText('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };

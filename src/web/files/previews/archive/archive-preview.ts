@@ -131,7 +131,9 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
     const isText = !member.isFolder && look.split(' ').includes('text');
     const shown = isText ? openButton(member, look, name) : make('span', { className: `i ${look}` }, name);
     const changed = member.modifiedMs === undefined ? [] : [time.format(member.modifiedMs)];
-    const about = [member.isFolder ? previewText('folder') : sizeText(member.sizeBytes), ...changed].join(' · ');
+    const about = [member.isFolder ? previewText('folder') : sizeText(member.sizeBytes), ...changed]
+      .map((fact) => fact.replaceAll(' ', '\u00a0'))
+      .join(' ·\u00a0');
     return make('li', shown, make('span.hint', about), !member.isFolder && saver(member));
   };
 
