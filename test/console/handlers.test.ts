@@ -159,6 +159,7 @@ test('a test event is delivered to the named handler, even while it is paused, a
   assert.equal(good.json<Tested>().outcome, 'delivered');
   const bad = (await console.post('/api/handlers/crm/test', {}, asOperator)).json<Tested>();
   assert.deepEqual([bad.outcome, bad.attempts.length, bad.details], ['failed', 1, '500 Internal Server Error']);
+  await receiver.received(2);
   const [sent] = receiver.events();
   assert.deepEqual([sent?.id, sent?.data.administrator, sent?.uuid], ['20011', 'olga', good.json<Tested>().event_uuid]);
   const { deliveries } = (await console.get('/api/deliveries', asViewer)).json<{ deliveries: Record<string, string>[] }>();

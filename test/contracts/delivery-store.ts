@@ -243,6 +243,7 @@ export function deliveryStoreContract(
       here.emit(0, 4);
       await until('the handler has stopped', async () => (await here.state()) === 'stopped');
       assert.match((await here.engine.figures())[0]?.reason ?? '', /2 deliveries failed in a row/);
+      await receiver.received(2);
       assert.equal(receiver.requests.length, 2);
       await here.engine.start('crm', 'alice');
       await receiver.received(4);

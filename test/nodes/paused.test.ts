@@ -30,6 +30,7 @@ test('a handler can be paused, resumed and, after it stopped, started at any nod
   assert.equal(receiver.requests.length, 1);
   await act(1, 'resume');
   await until('the handler stops', async () => (await state(0)).reason === '1 delivery failed in a row');
+  await receiver.received(3);
   assert.equal(receiver.requests.length, 3);
   await until('the other node shows the stop, too', async () => (await state(1)).reason === '1 delivery failed in a row');
   await act(0, 'start');

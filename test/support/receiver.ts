@@ -27,6 +27,7 @@ export interface Received {
 
 export interface Receiver {
   url: string;
+  /** The requests so far. Another process reports them, so a reply of the service can come before its request is in this list. */
   requests: Received[];
   /** Resolves when this number of requests has arrived; fails after ten seconds. */
   received(count: number): Promise<Received[]>;

@@ -246,6 +246,7 @@ test('fail_after_errors: the handler stops with an event, and a reload restarts 
   const events = await server.events();
   assert.equal(events.find(({ id }) => id === '20066')?.data.failures, 2);
   assert.equal(events.find(({ id }) => id === '20157')?.data.uuid, 'crm');
+  await receiver.received(4);
   assert.equal(receiver.requests.length, 4);
   await until('the other handler has all uploads', () =>
     healthy.events().some(({ data }) => data.path === '/f.txt' && data.total_write === 1),

@@ -94,6 +94,7 @@ test('a hanging receiver delays neither requests nor other handlers', async (t) 
   });
   for (let index = 0; index < 20; index++) await server.put(`/home/${index}.txt`, 'x');
   await healthy.received(20);
+  await dead.received(1);
   assert.equal(dead.requests.length, 1);
   assert.equal(await server.stop(), false, 'running work is aborted after shutdown_timeout');
 });

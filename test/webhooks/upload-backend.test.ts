@@ -38,6 +38,7 @@ test('the reply to an upload has the configured headers that the back-end sent, 
   assert.equal(reply.headers['x-scan'], 'clean');
   assert.ok(reply.rawHeaders.includes('X-Scan'), 'the name of the header is written as in the configuration');
   for (const name of ['x-other', 'set-cookie', 'x-note']) assert.equal(reply.headers[name], undefined, name);
+  await receiver.received(1);
   const [event] = receiver.events();
   assert.equal(event?.data.api_backend, 'yes');
   assert.equal(event?.data.path, '/a.txt');
@@ -61,6 +62,7 @@ test('form uploads wait for the back-end, too, and the back-end gets each file o
   });
   assert.equal(reply.status, 201, reply.text);
   assert.equal(reply.headers['x-receipt']?.includes('r-2'), true);
+  await receiver.received(2);
   assert.deepEqual(
     receiver.events().map(({ data }) => data.path),
     ['/1.txt', '/2.txt'],
@@ -182,6 +184,7 @@ test('while an upload waits, the back-end is retried, also at its further URLs',
     event_handlers: backend([first.url, second.url], { retry_count: 1, retry_increase: 0.01 }),
   });
   assert.equal((await server.put('/home/a.txt', 'a')).headers['x-receipt'], 'second');
+  await first.received(2);
   assert.equal(first.requests.length, 2);
 });
 
@@ -212,6 +215,7 @@ test('fail_after_errors counts deliveries that uploads wait for; untried events 
   const config = { service, event_handlers: backend(receiver.url, { fail_after_errors: 2 }) };
   const server = await startServer(t, config);
   for (const name of ['1', '2', '3']) assert.equal((await server.put(`/home/${name}.txt`, 'x')).headers['x-receipt'], 'pending');
+  await receiver.received(2);
   assert.equal(receiver.requests.length, 2, 'a stopped handler is not used');
   assert.ok((await server.eventIds()).includes(20066));
   await server.service.reload(await testConfig(server.folder, { ...config, service: { ...service } }));
@@ -221,5 +225,6 @@ test('fail_after_errors counts deliveries that uploads wait for; untried events 
     ['/1.txt', '/2.txt', '/3.txt'],
   );
   await server.put('/home/4.txt', 'x');
+  await receiver.received(4);
   assert.equal(receiver.requests.length, 4);
 });

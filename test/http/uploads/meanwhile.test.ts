@@ -68,6 +68,7 @@ test('the upload back-end is called only when an upload is complete; a repeated 
   assert.equal(created.headers['x-receipt'], undefined);
   const byTus = await server.send('PATCH', String(created.headers.location), { headers: { ...tus, 'upload-offset': '2' }, body: 'llo' });
   assert.deepEqual([byTus.status, byTus.headers['x-receipt']], [204, 'r1']);
+  await receiver.received(2);
   assert.equal(receiver.requests.length, 2);
   assert.deepEqual(
     receiver.events().map(({ id, data }) => [id, data.path, data.resumed]),

@@ -78,6 +78,7 @@ test('a file that was sent is deleted or moved, with an event; folders are creat
     ['/sent/alice/a', '/sent/alice/a (2)'],
   );
   assert.equal(readFileSync(join(server.home, 'sent/alice/a'), 'utf8'), 'first');
+  await receiver.received(3);
   assert.equal(receiver.requests.length, 3, 'a moved file is not sent as a new one');
 });
 
