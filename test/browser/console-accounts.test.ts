@@ -176,7 +176,13 @@ browserTest('at 768 and 1024 px, addresses and accounts of locks have one line, 
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE', viewport: { width: 768, height: 800 } });
   const longPath = `/srv/files/alice/${'quarterly-reports/'.repeat(4)}budget.xlsx`;
-  const lock = { id: 'urn:1', path: longPath, account: 'anna.weber-schmidt', address: '192.0.2.155', owner: 'Anna Weber, Accounting' };
+  const lock = {
+    id: 'urn:1',
+    path: longPath,
+    account: `${'subsidiary.'.repeat(6)}example.com`,
+    address: '192.0.2.155',
+    owner: 'Anna Weber, Accounting',
+  };
   await page.route(/\/api\/locks\?/, (route) =>
     route.fulfill({ json: { items: [{ ...lock, expires: new Date(Date.now() + 86_400_000 * 3).toISOString() }], total: 1 } }),
   );
