@@ -136,6 +136,8 @@ browserTest('if several accounts have held uploads, the question names the accou
     await route.fulfill({ json: reply });
   });
   await signIn(page, console.url, '#held', 'reviewer');
+  // A check box that is ticked before the list is loaded would be reset.
+  await page.locator('main tbody tr').nth(1).waitFor();
   await page.getByLabel('Alle gezeigten auswählen').check();
   const tops = await page
     .locator('main tbody tr')
