@@ -18,7 +18,7 @@ const assetPaths = {
     'css',
     styleSheet(
       [],
-      ['frame', 'panels', 'forms', 'tables', 'charts', 'expectations', 'screens'].map((name) => `console/${name}.css`),
+      ['frame', 'panels', 'cards', 'forms', 'tables', 'columns', 'charts', 'expectations', 'screens'].map((name) => `console/${name}.css`),
     ),
   ),
   icon: files.add('icon', 'svg', webFile('console/icon.svg')),

@@ -15,7 +15,10 @@ export const assetPaths = {
   style: files.add(
     'page',
     'css',
-    styleSheet(['files/kinds.css', 'files/listing.css', 'files/rows.css'], ['files/script.css', 'files/screens.css', 'files/grid.css']),
+    styleSheet(
+      ['files/kinds.css', 'files/listing.css', 'files/recent.css', 'files/rows.css'],
+      ['files/script.css', 'files/screens.css', 'files/grid.css'],
+    ),
   ),
   icon: files.add('icon', 'svg', webFile('files/icon.svg')),
   pageScript: files.addScripts('page', pageScripts),
