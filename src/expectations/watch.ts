@@ -5,6 +5,7 @@ import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
+import { eventTimeMs } from '../events/journal/search/event-selection.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
@@ -262,7 +263,8 @@ export class ExpectationWatch {
     const nowMs = clock.nowMs();
     const uuids = Object.entries(this.#options).flatMap(([uuid, { enabled }]) => (enabled ? [uuid] : []));
     const since = await store.since(uuids, nowMs);
-    const watched = makeExpectations(this.#options, (uuid) => Math.max(since.get(uuid) ?? nowMs, nowMs - oldestMs));
+    const earliestMs = Math.max(nowMs - oldestMs, await firstEventMs(journal));
+    const watched = makeExpectations(this.#options, (uuid) => Math.max(since.get(uuid) ?? nowMs, earliestMs));
     const told = new Map<string, number>();
     const onState = ({ expectation, dueMs, id }: StateEvent) => {
       if (id === eventIds.expectationReopened) told.delete(`${expectation} ${dueMs}`);
@@ -287,7 +289,6 @@ export class ExpectationWatch {
     const nowMs = clock.nowMs();
     for (const expectation of this.#watched) {
       expectation.advance(nowMs);
-      expectation.forget(nowMs);
       for (const occurrence of expectation.occurrences) {
         const { state } = expectation.judge(occurrence, nowMs);
         const key = `${expectation.uuid} ${occurrence.dueMs}`;
@@ -296,7 +297,19 @@ export class ExpectationWatch {
         events.emit({ id: stateIds[state], data: { ...expectation.tell(occurrence, nowMs) }, context });
         told.set(key, stateIds[state]);
       }
+      expectation.forget(nowMs);
     }
+  }
+}
+
+/** The time of the oldest event in the journal. Retention may have removed earlier files and reports. */
+async function firstEventMs(journal: ReadableJournal): Promise<number> {
+  const reader = journal.openReader(() => {});
+  try {
+    const [first] = (await reader.next(undefined)).events;
+    return first ? eventTimeMs(first.event) : 0;
+  } finally {
+    reader.close();
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
@@ -187,6 +188,33 @@ test('states that changed while no process ran are reported once, at the next st
   assert.deepEqual(await third.told(), expected, 'no state is reported again');
   await third.watch.apply({});
   assert.deepEqual(third.watch.figures(), []);
+  await third.stop();
+});
+
+test('after a stop of days, missing files are reported once at the next start, but none from before the oldest event', async (t) => {
+  const { folder, clock, first } = await begun(t);
+  clock.advance(40 * 60_000);
+  first.upload();
+  await untilTold(clock, first, 1);
+  await first.stop();
+  clock.advance(72 * hourMs);
+  const second = open(folder, clock);
+  await second.watch.apply({ orders });
+  await untilTold(clock, second, 72);
+  const told = await second.told();
+  assert.deepEqual([told.length, told[1]], [72, [eventIds.expectationMissing, '2023-11-15T00:00:00Z']]);
+  await second.stop();
+
+  // Retention removes the events: what they reported is not reported again.
+  rmSync(`${folder}/journal`, { recursive: true });
+  clock.advance(48 * hourMs);
+  const third = open(folder, clock);
+  third.upload();
+  clock.advance(hourMs);
+  await third.watch.apply({ orders });
+  await untilTold(clock, third, 1);
+  clock.advance(2000);
+  assert.deepEqual(await third.told(), [[eventIds.expectationMet, '2023-11-19T23:00:00Z']]);
   await third.stop();
 });
 
