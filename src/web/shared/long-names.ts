@@ -96,8 +96,8 @@ function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to:
   return [before.length, before.length + (mark.textContent ?? '').length];
 }
 
-/** Returns whether a name fits into `most` lines. A word that is wider than a line begins on a new line. @param width in CSS pixels */
-export function fits(name: string, width: number, most = maxLines): boolean {
+/** Returns whether a name fits into a number of lines. A word wider than a line begins on a new line. @param width in CSS pixels */
+export function fits(name: string, width: number, lineCount = maxLines): boolean {
   let [lines, used] = [1, 0];
   for (const word of name.split(breaks)) {
     const wide = ruler?.measureText(word).width ?? 0;
@@ -107,7 +107,7 @@ export function fits(name: string, width: number, most = maxLines): boolean {
     lines += more;
     used += wide - more * (width - letterPx);
   }
-  return lines <= most;
+  return lines <= lineCount;
 }
 
 /**

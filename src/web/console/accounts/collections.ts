@@ -28,7 +28,7 @@ interface Collection {
 const pageSize = 50;
 
 /** The highest number of items that the API sends at once. */
-const mostItems = 10_000;
+const maxItems = 10_000;
 
 const plain = (value: Item[string]) => (Array.isArray(value) ? value.join(', ') : String(value ?? ''));
 
@@ -203,11 +203,11 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   let search = '';
   let total = 0;
   let limit = pageSize;
-  const hasMore = () => table.size === limit && limit < Math.min(total, mostItems);
+  const hasMore = () => table.size === limit && limit < Math.min(total, maxItems);
   const end = growingEnd(
     async () => {
       const { size } = table;
-      limit = Math.min(size + pageSize, mostItems);
+      limit = Math.min(size + pageSize, maxItems);
       await load();
       return { hasMore: hasMore(), first: table.rowAt(size) };
     },

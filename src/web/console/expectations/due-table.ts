@@ -24,7 +24,7 @@ import {
 } from './occurrences.ts';
 
 /** Up to this number of due times in a row with the same state have their own rows in an opened day. */
-const mostUnfolded = 3;
+const maxUnfolded = 3;
 
 /** A row: the due times of a group, of a day, or of some time in which the state was the same; or one due time. */
 interface Row {
@@ -130,7 +130,7 @@ export function dueTable(caption: string, { groupOf, nameOf, isToday = false, re
   };
   const unfolded = ({ key, level }: Row, same: Runs): Row[] => {
     const rows = same.map((one): Row => ({ key: `${key} ${one.first}`, runs: [one], level: level + 1, isDayKnown: true }));
-    if (isMiss(same[0]) || same.length <= mostUnfolded) return rows.reverse();
+    if (isMiss(same[0]) || same.length <= maxUnfolded) return rows.reverse();
     const folded: Row = { key: `${key} ${same[0].state} ${same[0].first}`, runs: same, level: level + 1, isDayKnown: true };
     return opened.has(folded.key) ? [folded, ...rows.map((one) => ({ ...one, level: level + 2 })).reverse()] : [folded];
   };

@@ -265,10 +265,13 @@ export function startRows(): void {
   if (list) startWindow(list, prepare);
 }
 
-/** Calls `listener` now, and each time the rows of the folder change. */
-export function whenRowsChange(listener: RowsListener): void {
+/** Calls `listener` now, and each time the rows of the folder change. @returns a function that ends this */
+export function whenRowsChange(listener: RowsListener): () => void {
   listeners.push(listener);
   listener();
+  return () => {
+    listeners = listeners.filter((other) => other !== listener);
+  };
 }
 
 /** Calls `finisher` once for each row, after the row has its cells. */

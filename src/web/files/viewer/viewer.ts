@@ -154,7 +154,6 @@ export function showFile(first: Row): void {
 
   // After a file was renamed, its new name is shown; after it was deleted or moved, the next file.
   const renew = (wanted?: string) => {
-    if (!dialog.open) return;
     const at = rows.indexOf(row);
     rows = listSequence(row);
     const named = (name?: string) => rows.find((candidate) => rowName(candidate) === name);
@@ -174,6 +173,7 @@ export function showFile(first: Row): void {
   };
 
   const end = () => {
+    endRenewal();
     marker.replaceWith(notices);
     // `leave` is called here as well, because the dialog is not always closed by the layer.
     layer.leave();
@@ -215,7 +215,7 @@ export function showFile(first: Row): void {
   dialog.append(notices);
   document.body.append(dialog);
   dialog.showModal();
-  whenRowsChange(renew);
+  const endRenewal = whenRowsChange(renew);
   close.focus();
   void show();
 }
