@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from 'playwright-core';
 import { browserTest, loginByForm, openBrowser, openFolder } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
@@ -67,6 +68,30 @@ browserTest('rows are filtered, selected by keyboard, and deleted after a questi
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Fresh' }).click();
   await page.waitForURL('**/home/Fresh/');
+});
+
+browserTest('if the rows that were requested first arrive last, the list still shows the later ones', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.bin'), '');
+  const page = await openFolder(t, server);
+  const old: (() => Promise<void>)[] = [];
+  await page.route(`${server.url}/home/`, async (route) => {
+    const response = await route.fetch();
+    old.push(() => route.fulfill({ response }));
+    if (old.length > 1) await old.at(-1)?.();
+  });
+  for (const [index, name] of ['First', 'Second'].entries()) {
+    await page.getByRole('button', { name: 'New folder' }).click();
+    await page.getByLabel('Name of the new folder').fill(name);
+    await page.keyboard.press('Enter');
+    await until('the rows are requested', () => old.length === index + 1);
+  }
+  await page.getByRole('link', { name: 'Second' }).waitFor();
+  const replied = page.waitForResponse(`${server.url}/home/`);
+  await old[0]?.();
+  await (await replied).finished();
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
+  await page.locator('a:focus', { hasText: 'Second' }).waitFor();
 });
 
 browserTest('Shift selects a range; the check box in the head selects all rows; rows that a filter hides are not selected', async (t) => {

@@ -119,10 +119,7 @@ function startSearchPage(): void {
   if (!list) return;
   const controller = new AbortController();
   underWay = controller;
-  // While the part is loaded, the user can open another page.
-  void loadPart(() => import('./search/found.ts')).then(
-    (part) => controller.signal.aborted || part?.showFound(list, controller.signal, () => startListing(true)),
-  );
+  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal, () => startListing(true)));
 }
 
 /**

@@ -97,6 +97,5 @@ export function offerTransfer(kind: TransferKind): void {
 
 async function transferMembers(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const part = await loadPart(() => import('./transfer.ts'));
-  // While the part is loaded, the button can be pressed again.
-  if (!document.querySelector('dialog[open]')) await part?.transfer(kind, outermost(members));
+  await part?.transfer(kind, outermost(members));
 }

@@ -35,6 +35,8 @@ const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 /** Asks for a destination folder, then moves or copies members to it. */
 export async function transfer(kind: TransferKind, members: readonly Member[]): Promise<void> {
+  // While this part was loaded, the button may have been pressed again.
+  if (document.querySelector('dialog.folder-choice')) return;
   const { title, here } = words[kind];
   const browser = new FolderBrowser(kind, members);
   const asked = askAndRun<Arriving>(

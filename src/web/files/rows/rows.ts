@@ -313,6 +313,9 @@ function writtenRow(row: Row): Row {
   return row;
 }
 
+/** Numbers of the last request for rows, and of the request whose rows are shown. Replies can arrive in another order. */
+let [lastAsked, lastShown] = [0, 0];
+
 /**
  * Fetches the page again and uses its rows. The selected rows and the focused row are found again by name.
  *
@@ -321,7 +324,7 @@ function writtenRow(row: Row): Row {
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table || table.matches('.found')) return renewOthers?.(focusOn);
-  const url = shownPage();
+  const [url, asked] = [shownPage(), ++lastAsked];
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
   const count = fresh?.getElementById('count');
@@ -329,7 +332,8 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   if (!list || !count) return fresh && renewOthers?.();
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
-  if (!table.isConnected) return;
+  if (!table.isConnected || asked < lastShown) return;
+  lastShown = asked;
   byId('count').replaceWith(document.adoptNode(count));
   replaceRows(later ?? sent, focusOn);
 }

@@ -61,6 +61,8 @@ const descendingFirst = ['size', 'modified'];
  * @param startListing starts the scripts of the list
  */
 export function showFound(table: HTMLTableElement, signal: AbortSignal, startListing: () => void): void {
+  // While this part was loaded, the user may have opened another page.
+  if (signal.aborted) return;
   const wanted = table.dataset.text ?? '';
   const isPending = table.dataset.pending !== undefined;
   let results = [...(table.tBodies[0]?.rows ?? [])].map(adopted);
