@@ -138,7 +138,7 @@ export function sessionsContract(
   );
 
   contract('idle sessions time out and are reported once; requests and transfers keep them alive', async (sessions, over, lifetimes) => {
-    lifetimes.idleMs = 600;
+    lifetimes.idleMs = 1500;
     const idle = await sessions.create(loginOf('idle'));
     const used = await sessions.create(loginOf('used'));
     const busy = await sessions.create(loginOf('busy'));
@@ -146,14 +146,14 @@ export function sessionsContract(
     assert.ok(session);
     const hold = sessions.hold(session);
     for (let round = 0; round < 5; round++) {
-      await pause(200);
+      await pause(400);
       assert.ok(await sessions.find(used), 'each request counts as activity');
     }
     assert.equal(await sessions.find(idle), undefined);
     assert.ok(await sessions.find(busy), 'a running transfer counts as activity');
     hold.done();
     hold.done();
-    await pause(800);
+    await pause(1800);
     assert.equal(await sessions.find(busy), undefined);
     await until('all three timeouts are reported', () => over.length === 3);
     await pause(1200);
