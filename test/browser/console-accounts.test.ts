@@ -126,6 +126,8 @@ browserTest('in the trash of an account, one item is restored, one deleted, and 
   await page.getByRole('dialog').getByText('Nobody can restore it any more.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click();
   await page.getByText('Deleted for good.').waitFor();
+  // The question names the number of items in the list, which is loaded again after the message.
+  await trash.locator('tbody tr', { hasText: '/c.txt' }).waitFor({ state: 'detached' });
   await trash.getByRole('button', { name: 'Empty the trash' }).click();
   await page.getByRole('dialog').getByText('The trash of alice').waitFor();
   await page.getByRole('button', { name: 'Delete 2 items for good' }).click();

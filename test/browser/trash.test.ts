@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Route } from 'playwright-core';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -152,6 +153,33 @@ browserTest('without the right to delete, a restoration offers no Undo', async (
   await page.keyboard.press('Enter');
   await page.getByText('Restored b.txt').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0);
+});
+
+browserTest('if a button of the trash is pressed twice before the service has answered, it acts once', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  for (const name of ['a.txt', 'b.txt']) {
+    writeFileSync(join(server.home, name), name);
+    assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
+  }
+  const page = await openFolder(t, server, {}, '/home/__svc__/trash');
+  const pressTwice = async (name: string) => {
+    const held: Route[] = [];
+    const hold = (route: Route) => void held.push(route);
+    await page.route('**/home/**', hold);
+    for (let press = 0; press < 2; press++) await page.getByRole('button', { name }).click();
+    await until('the service is asked', () => held.length > 0);
+    await Promise.all(held.map((route) => route.continue()));
+    await page.unroute('**/home/**', hold);
+  };
+  await pressTwice('Empty the trash');
+  const dialog = page.getByRole('dialog', { name: 'Delete these 2 items for good?' });
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByLabel('Select a.txt').check();
+  await pressTwice('Restore');
+  await page.getByText('Restored a.txt').waitFor();
+  await page.getByLabel('Select a.txt').waitFor({ state: 'detached' });
+  assert.equal(await page.getByText('That did not work').count(), 0);
 });
 
 browserTest('on the page of the trash an item is restored and another deleted for good, with and without scripts', async (t) => {

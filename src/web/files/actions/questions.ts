@@ -10,11 +10,28 @@ import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.
 import { askName, noticeUndoable } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
 
+type Answer = (form: HTMLFormElement, button: HTMLButtonElement) => Promise<void>;
+
+let isUnderWay = false;
+
+/** Returns a function that does nothing until an earlier press is answered: its question, too, may first come from the service. */
+function oneAtATime(answer: Answer): Answer {
+  return async (form, button) => {
+    if (isUnderWay) return;
+    isUnderWay = true;
+    await answer(form, button).finally(() => {
+      isUnderWay = false;
+    });
+  };
+}
+
 /**
  * Before some forms are sent, for example to delete items of the trash for good, the service asks a question on a separate page. This
  * function shows that question in a dialog instead, with the texts of the page.
  */
-export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
+export const askAbout = oneAtATime(askInDialog);
+
+async function askInDialog(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const url = form.getAttribute('action') ?? '';
   const question = await fetchPage(url, { fields: readFields(form, button) });
   const card = question.page?.querySelector<HTMLElement>('main.card');
@@ -37,7 +54,7 @@ export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement)
       return reply.status === 0 ? text('noConnection') : undefined;
     },
   });
-  if (reply && reply.status !== 0) await tell(reply);
+  if (reply && reply.status !== 0) tell(reply);
 }
 
 /** Number of items that a dialog shows without scrolling even on small screens. */
@@ -48,12 +65,12 @@ function readFields(form: HTMLFormElement, button?: HTMLButtonElement): URLSearc
   return new URLSearchParams([...new FormData(form, button)] as [string, string][]);
 }
 
-async function tell({ status, page }: PageReply): Promise<void> {
+function tell({ status, page }: PageReply): void {
   const message = page?.querySelector('#notices p')?.textContent;
   if (message) notice(message);
   else notice(text('error', { reason: status === 0 ? text('noConnection') : reasonIn(page) }), 'error');
   forgetShared();
-  await showRest();
+  void showRest();
 }
 
 async function showRest(): Promise<void> {
@@ -74,7 +91,9 @@ function reasonIn(page: Document | undefined): string {
 const trashUrl = '/home/__svc__/trash';
 
 /** Restores selected items of the trash. If a name is taken, a dialog asks for another name. The final message has a button for undo. */
-export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
+export const restoreSelected = oneAtATime(restoreAll);
+
+async function restoreAll(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');
   const trash = await listTrash();
@@ -98,7 +117,7 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
   if (outcome.isStopped) notice(text('stopped', { count: ids.length - done.length }));
   if (outcome.isLost) problems.push(text('noConnection'));
   noticeProblems(problems);
-  await showRest();
+  void showRest();
 }
 
 /** Restores one item that could not be restored with the others. @returns the name of the restored item; undefined if it was not restored */

@@ -242,11 +242,8 @@ export function renewBy(renew: (focusOn?: string) => Promise<void>): void {
 }
 
 let whole: Promise<void> = Promise.resolve();
-
 let coming = 0;
-
 let changes = 0;
-
 let isStarted = false;
 
 /** Starts with the rows of a new folder. If the account may not list the folder, there are no rows. */
