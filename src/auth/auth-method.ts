@@ -1,5 +1,6 @@
 import type { AccountConfiguration } from '../accounts/account.ts';
 import type { eventIds } from '../events/event-ids.ts';
+import type { Failure, Fault } from '../lib/remote/remote-endpoint.ts';
 import type { Credentials, Identity, Proof } from './credentials.ts';
 
 /**
@@ -20,6 +21,8 @@ export type AuthResult =
   | {
       outcome: 'rejected';
       reason: string;
+      /** The reason as a code; undefined if there is no code for it. */
+      fault?: Fault;
       /**
        * `forbidden` if the method itself refused the client (event `authenticationForbidden`). `no-reply` or `invalid` for any other reason
        * (event `authenticationRejected`).
@@ -51,8 +54,8 @@ export interface AuthMethod {
   /** `application`, `anonymous` or `http`. */
   readonly type: string;
   readonly state: MethodState;
-  /** The current fault in words; undefined if there is none. */
-  readonly fault?: string | undefined;
+  /** The current fault; undefined if there is none. */
+  readonly fault?: Failure | undefined;
   /** Maximum time for an answer, in milliseconds. */
   readonly longestAnswerMs: number;
   /** Starts the method. If that fails, `state` is `failed`, and nothing is thrown. */

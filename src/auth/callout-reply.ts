@@ -111,6 +111,7 @@ export function judgeReply(reply: CalloutReply, groupUuids: ReadonlySet<string>)
         outcome: 'rejected',
         kind: 'invalid',
         reason: `The endpoint answered with the status ${reply.status}, so the login is rejected.`,
+        fault: { code: 'status', value: String(reply.status) },
       };
   }
 }

@@ -8,7 +8,7 @@ import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { childTraceparent } from '../lib/headers/trace-context.ts';
 import type { Log } from '../lib/log.ts';
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
-import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
+import { type Failure, faultOf, RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
@@ -55,7 +55,7 @@ export class CalloutMethod implements AuthMethod {
   readonly #judge: ReturnType<typeof rememberVerdicts>;
   #isStopped = false;
   /** The fault of the last request; undefined after a useful reply. */
-  #lastFault: string | undefined;
+  #lastFault: Failure | undefined;
   #repeat: { cancel(): void } | undefined;
 
   /** @throws ServiceError `unavailable` if the CA file cannot be read */
@@ -87,11 +87,13 @@ export class CalloutMethod implements AuthMethod {
     return this.#health.countSuspended();
   }
 
-  get fault(): string | undefined {
+  get fault(): Failure | undefined {
     const { suspendedUrls } = this;
     const { length } = this.#options.url;
     const suspended = suspendedUrls > 0 && `${suspendedUrls} of ${length} URLs gave no reply and are not asked for a while.`;
-    return [this.#lastFault, suspended].filter(Boolean).join(' ') || undefined;
+    const message = [this.#lastFault?.message, suspended].filter(Boolean).join(' ');
+    const fault = this.#lastFault ? this.#lastFault.fault : { code: 'some-suspended' as const, value: `${suspendedUrls}/${length}` };
+    return message === '' ? undefined : { message, fault };
   }
 
   /** The sum for all URLs, because the timeout applies to each of them. */
@@ -104,7 +106,8 @@ export class CalloutMethod implements AuthMethod {
       return { outcome: 'rejected', kind: 'invalid', reason: 'The method does not accept tokens (`tokens`).' };
     return this.#cache.answer(credentials, async () => {
       const verdict = this.#verdictOf(credentials, await this.#ask(credentials));
-      this.#lastFault = verdict.outcome === 'rejected' && verdict.kind !== 'forbidden' ? verdict.reason : undefined;
+      this.#lastFault =
+        verdict.outcome === 'rejected' && verdict.kind !== 'forbidden' ? { message: verdict.reason, fault: verdict.fault } : undefined;
       return verdict;
     });
   }
@@ -119,9 +122,10 @@ export class CalloutMethod implements AuthMethod {
 
   #verdictOf({ username }: Credentials, result: RemoteResult): AuthResult {
     if (result.kind === 'reply') return this.#judge(username, result);
+    const fault = faultOf(result);
     if (result.kind === 'no-reply')
-      return { outcome: 'rejected', kind: 'no-reply', reason: `The endpoint gave no reply: ${result.message}.` };
-    return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
+      return { outcome: 'rejected', kind: 'no-reply', reason: `The endpoint gave no reply: ${result.message}.`, fault };
+    return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.`, fault };
   }
 
   /** Asks the URLs one after the other until one replies. A reply is final, even if its status is an error. */
@@ -152,10 +156,11 @@ export class CalloutMethod implements AuthMethod {
   }
 
   async #test(): Promise<void> {
-    const reason = testFailure(await this.#ask(testCredentials(this.uuid)));
+    const failure = testFailure(await this.#ask(testCredentials(this.uuid)));
     if (this.#isStopped) return;
-    if (reason === undefined) return this.#started();
-    this.#lastFault = `The test at the start failed: ${reason}.`;
+    if (failure === undefined) return this.#started();
+    const { message: reason, fault } = failure;
+    this.#lastFault = { message: `The test at the start failed: ${reason}.`, fault };
     if (this.state !== 'failed') this.#emit(eventIds.componentStopped, { reason });
     this.state = 'failed';
     this.#repeat = this.#dependencies.clock.after(testAgainMs, () => void this.#test());
@@ -189,10 +194,11 @@ export function testCredentials(methodUuid: string): Credentials {
 }
 
 /** Returns the reason why an endpoint failed the test request; undefined if it works. */
-export function testFailure(result: RemoteResult): string | undefined {
-  if (result.kind !== 'reply') return result.message;
+export function testFailure(result: RemoteResult): Failure | undefined {
+  if (result.kind !== 'reply') return { message: result.message, fault: faultOf(result) };
   if (workingStatuses.has(result.status)) return undefined;
-  return `the test request was answered with the status ${result.status} ${result.reason}`.trim();
+  const value = `${result.status} ${result.reason}`.trim();
+  return { message: `the test request was answered with the status ${value}`, fault: { code: 'status', value } };
 }
 
 /**

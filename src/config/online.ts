@@ -45,7 +45,7 @@ function calloutChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
       const result = await endpoint.request({ url, method: 'POST', headers: { 'content-type': credentialsContentType }, body });
       endpoint.close();
       const reason = testFailure(result);
-      return reason === undefined ? [] : [finding(loaded, ['authentications', uuid, 'url'], `${url}: ${reason}`)];
+      return reason === undefined ? [] : [finding(loaded, ['authentications', uuid, 'url'], `${url}: ${reason.message}`)];
     });
   });
 }
@@ -61,7 +61,7 @@ function inspectionChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
       const inspector = createInspector(uuid, one, new MemoryUrlHealth(systemClock), { clock: systemClock, log });
       const reason = await inspector.test();
       inspector.close();
-      return reason === undefined ? [] : [finding(loaded, ['inspections', uuid, 'url'], `${url}: ${reason}`)];
+      return reason === undefined ? [] : [finding(loaded, ['inspections', uuid, 'url'], `${url}: ${reason.message}`)];
     });
   });
 }

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { HeldContent } from '../files/inspections/holding.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { fault } from '../webhooks/records/delivery-record-schema.ts';
 
 /** A selection of items. An item must match every given member. Without members, all items are selected. */
 export interface Selection {
@@ -114,6 +115,7 @@ export const shownItems = {
         name: z.string().describe('Name of the inspection; its UUID if it is no longer configured.'),
         verdict: z.enum(['accept', 'refuse', 'hold', 'failure', 'larger']),
         message: z.string(),
+        fault: fault.exactOptional().describe('The reason in `message` as a code; missing if there is no code for it.'),
         time: z.string(),
       }),
     ),

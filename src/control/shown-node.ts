@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { fault } from '../webhooks/records/delivery-record-schema.ts';
 
 // Schemas of the messages between nodes, and of the data of consoles. They are not strict, so that unknown members from newer nodes are
 // ignored.
@@ -38,6 +39,8 @@ export const method = z.object({
   state: text,
   /** Why it does not run, or which part of it fails; empty if it works. */
   reason: text,
+  /** A newer node may report a code that this version does not have. */
+  fault: fault.nullable().catch(null).describe('The reason as a code; null if there is no code for it.'),
 });
 
 /** A file or archive that is being transferred. */

@@ -211,11 +211,12 @@ function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload, { i
     digest: { 'sha-256': digest },
     state,
     reason,
-    verdicts: verdicts.map(({ inspection, verdict, message = '', timeMs }) => ({
+    verdicts: verdicts.map(({ inspection, verdict, message = '', fault, timeMs }) => ({
       inspection,
       name: inspections.nameOf(inspection),
       verdict,
       message,
+      ...(fault && { fault }),
       time: isoTime(timeMs),
     })),
     real_path: contentPath,

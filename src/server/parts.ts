@@ -8,6 +8,7 @@ import { methodsInForce } from '../auth/options.ts';
 import { type Config, isFileService } from '../config/schema/schema.ts';
 import type { KnownTrash } from '../files/trash/known-trashes.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
+import type { Failure } from '../lib/remote/remote-endpoint.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 
 /** The parts that requests need. They are created from a configuration. */
@@ -61,7 +62,7 @@ export async function stopMethods({ methods }: RequestParts): Promise<void> {
 }
 
 /** Returns the faults of authentication methods by UUID. */
-export function methodFaults({ methods }: RequestParts): Record<string, string> {
+export function methodFaults({ methods }: RequestParts): Record<string, Failure> {
   return Object.fromEntries([...methods.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
 }
 

@@ -111,7 +111,7 @@ browserTest('the reason of a failed delivery is shown in the language of the pag
   await older?.getByText('die Verbindung wurde abgelehnt').waitFor();
   await newer?.getByText('alle URLs sind ausgesetzt').waitFor();
   await page.goto(`${console.url}/#handlers`);
-  await page.getByText(/^Letzter Fehler vor \d+ Sekunden?: alle URLs sind ausgesetzt$/).waitFor();
+  await page.getByText(/^Letzter Fehler eines Ereignisses vor \d+ Sekunden?: alle URLs sind ausgesetzt$/).waitFor();
   const urls = await page.locator('.handler .urls li').allInnerTexts();
   assert.deepEqual(
     urls.map((shown) => shown.replace(/\d+:\d+:\d+/, 'T').replace(/\s+/g, ' ')),
@@ -119,4 +119,32 @@ browserTest('the reason of a failed delivery is shown in the language of the pag
   );
   await page.goto(`${console.url}/#overview`);
   await page.locator('.server dd', { hasText: /^vor \d+ Sekunden?$/ }).waitFor();
+});
+
+browserTest('reasons of inspections, methods and held uploads are shown in the language of the page', async (t) => {
+  const nobody = 'http://127.0.0.1:9/';
+  const { server, console } = await startConsole(t, {
+    inspections: { away: { name: 'Prüfung', type: 'http', url: nobody }, off: { type: 'http', url: nobody, enabled: false } },
+    authentications: { local: { type: 'application' }, dead: { type: 'http', url: nobody } },
+    group: { inspections: [['away']] },
+  });
+  await server.put('/home/a.txt', 'a');
+  const contract = await console.contract();
+  contract.check('GET', '/api/held', await console.get('/api/held', asOperator));
+  contract.check('GET', '/api/overview', await console.get('/api/overview', asOperator));
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+  await signIn(page, console.url, '#overview');
+  const inspections = panelOf(page, 'Prüfungen');
+  await inspections.getByText('die Verbindung wurde abgelehnt', { exact: true }).waitFor();
+  await inspections.getByText('in der Konfiguration abgeschaltet').waitFor();
+  await panelOf(page, 'Anmeldeverfahren').getByText('die Verbindung wurde abgelehnt', { exact: true }).waitFor();
+  await page.goto(`${console.url}/#held`);
+  await page.locator('.plain-list').getByText('die Verbindung wurde abgelehnt', { exact: true }).waitFor();
+  const old = { inspection: 'away', name: 'Prüfung', verdict: 'failure', message: 'no reply: an old record' };
+  await page.route('**/api/held*', async (route) => {
+    const reply = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...reply, items: reply.items.map((item: object) => ({ ...item, verdicts: [old] })) } });
+  });
+  await page.reload();
+  await page.getByText('no reply: an old record', { exact: true }).waitFor();
 });

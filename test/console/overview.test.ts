@@ -20,7 +20,7 @@ import { loginSftp } from '../support/sftp-client.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 interface Shown {
-  methods: { uuid: string; state: string; reason: string }[];
+  methods: { uuid: string; state: string; reason: string; fault: { code: string; value: string } | null }[];
   inspections: Shown['methods'];
   errors: { id: string; uuid: string; time: string; count: number; first: string }[];
 }
@@ -45,6 +45,7 @@ test('the overview shows why an authentication method does not run, and its last
   });
   const reasons = async () =>
     Object.fromEntries((await overviewOf(console)).methods.map(({ uuid, state, reason }) => [uuid, [state, reason]]));
+  const faults = async () => Object.fromEntries((await overviewOf(console)).methods.map(({ uuid, fault }) => [uuid, fault]));
   const suspended = '1 of 2 URLs gave no reply and are not asked for a while.';
   const atFirst = await reasons();
   assert.deepEqual(
@@ -57,12 +58,19 @@ test('the overview shows why an authentication method does not run, and its last
   assert.deepEqual(atFirst.spare, ['running', suspended]);
   assert.equal(atFirst.dead?.[0], 'failed');
   assert.match(atFirst.dead?.[1] ?? '', /^The test at the start failed: the connection was refused/);
+  assert.deepEqual(await faults(), {
+    local: { code: 'disabled', value: '' },
+    good: null,
+    spare: { code: 'some-suspended', value: '1/2' },
+    dead: { code: 'refused', value: '' },
+  });
   const login = () => server.get('/home/', { user: 'bob:wrong-Word-1', mayFail: true });
   status = 500;
   await login();
   const broken = (await reasons()).good;
   assert.equal(broken?.[0], 'running');
   assert.match(broken?.[1] ?? '', /500/);
+  assert.deepEqual((await faults()).good, { code: 'status', value: '500' });
   status = 401;
   await login();
   assert.deepEqual((await reasons()).good, ['running', ''], 'it works again');

@@ -125,8 +125,8 @@ const sample = (minutes: number) => ({
 const overview = {
   server: { name: 'demo', uuid: uuid(61), version: '0.1.0', node: 'node-1', started: time(9000) },
   services: [{ uuid: uuid(60), type: 'https', name: 'web', url: 'https://files.example.com', node: 'node-1', connections: 3, sessions: 2 }],
-  methods: [{ node: 'node-1', uuid: uuid(70), name: 'directory', type: 'http', state: 'stopped', reason: hostileName }],
-  inspections: [{ node: 'node-1', uuid: uuid(71), name: 'scanner', type: 'clamd', state: 'failed', reason: hostileName }],
+  methods: [{ node: 'node-1', uuid: uuid(70), name: 'directory', type: 'http', state: 'stopped', reason: hostileName, fault: null }],
+  inspections: [{ node: 'node-1', uuid: uuid(71), name: 'scanner', type: 'clamd', state: 'failed', reason: hostileName, fault: null }],
   handlers,
   transfers: [100_000, null].map((total, index) => ({
     id: `0-${index}`,

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
+import { classifyFault, EndedError, type Failure } from '../../lib/remote/remote-endpoint.ts';
 import { type ClamdInspectionOptions, clamdAddress } from './options.ts';
 import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 
@@ -49,18 +50,18 @@ export class ClamdInspector implements Inspector {
         return parseAnswer(reply, isEarly);
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof BrokenError) || attempt === maxAttempts) return { verdict: 'failure', message: (error as Error).message };
+        if (!(error instanceof BrokenError) || attempt === maxAttempts) return { verdict: 'failure', ...failureOf(error) };
         slowFrom = sentBytes - maxBufferedBytes;
       }
     }
   }
 
-  async test(): Promise<string | undefined> {
+  async test(): Promise<Failure | undefined> {
     try {
       const { reply } = await this.#ask('PING', new AbortController().signal, async () => {});
-      return reply === 'PONG' ? undefined : `clamd answered "${reply}"`;
+      return reply === 'PONG' ? undefined : { message: `clamd answered "${reply}"` };
     } catch (error) {
-      return (error as Error).message;
+      return failureOf(error);
     }
   }
 
@@ -80,7 +81,9 @@ export class ClamdInspector implements Inspector {
         if (error) reject(error);
       };
       const onAbort = () => end(new Error('given up'));
-      const timer = this.#clock.after(timeout * 1000, () => end(new Error(`no complete reply within ${timeout} s`)));
+      const timer = this.#clock.after(timeout * 1000, () =>
+        end(new EndedError('timeout', `no complete reply within ${timeout} s`, timeout)),
+      );
       signal.addEventListener('abort', onAbort);
       if (signal.aborted) onAbort();
       socket.setEncoding('latin1');
@@ -98,7 +101,8 @@ export class ClamdInspector implements Inspector {
       });
       socket.on('close', () => {
         const message = fault ? `clamd: ${fault.message}` : 'clamd closed the connection before its reply was complete';
-        end(isConnected && !isSent ? new BrokenError(message) : new Error(message));
+        const cause = fault ?? new EndedError('reset', message, '');
+        end(isConnected && !isSent ? new BrokenError(message, { cause }) : new Error(message, { cause }));
       });
       socket.on('connect', () => {
         isConnected = true;
@@ -112,6 +116,14 @@ export class ClamdInspector implements Inspector {
       });
     });
   }
+}
+
+function failureOf(thrown: unknown): Failure {
+  const error = thrown as Error;
+  const known = error instanceof EndedError ? error : error.cause;
+  if (known === undefined) return { message: error.message };
+  const { fault: code, value = '' } = classifyFault(known);
+  return { message: error.message, fault: { code, value } };
 }
 
 /** Sends content in chunks, each preceded by its length. The length 0 marks the end of the content. */

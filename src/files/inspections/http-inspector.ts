@@ -5,7 +5,7 @@ import { isObject, parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import { readRefusal } from '../../lib/remote/refusal-body.ts';
-import { RemoteEndpoint, type RemoteRequest, type RemoteResult } from '../../lib/remote/remote-endpoint.ts';
+import { type Failure, faultOf, RemoteEndpoint, type RemoteRequest, type RemoteResult } from '../../lib/remote/remote-endpoint.ts';
 import type { UrlHealth } from '../../lib/remote/url-health.ts';
 import type { HttpInspectionOptions } from './options.ts';
 import type { Answer, InspectedContent, Inspector } from './verdict.ts';
@@ -61,11 +61,13 @@ export class HttpInspector implements Inspector {
     }
   }
 
-  async test(): Promise<string | undefined> {
+  async test(): Promise<Failure | undefined> {
     const result = await this.#ask({ headers: { 'content-type': jsonType }, body: JSON.stringify({ test: true }) });
-    if (result.kind !== 'reply') return result.message;
+    if (result.kind !== 'reply') return { message: result.message, fault: faultOf(result) };
     const isAlive = (result.status >= 200 && result.status < 300) || (result.status >= 400 && result.status < 500);
-    return isAlive ? undefined : `the test request was answered with the status ${result.status}`;
+    if (isAlive) return undefined;
+    const message = `the test request was answered with the status ${result.status}`;
+    return { message, fault: { code: 'status', value: String(result.status) } };
   }
 
   close(): void {
@@ -119,8 +121,9 @@ function retryAfterMs(result: RemoteResult): number | undefined {
 }
 
 function parseAnswer(result: RemoteResult): Answer {
-  if (result.kind === 'no-reply') return { verdict: 'failure', message: `no reply: ${result.message}` };
-  if (result.kind === 'invalid-reply') return { verdict: 'failure', message: `an invalid reply: ${result.message}` };
+  if (result.kind === 'no-reply') return { verdict: 'failure', message: `no reply: ${result.message}`, fault: faultOf(result) };
+  if (result.kind === 'invalid-reply')
+    return { verdict: 'failure', message: `an invalid reply: ${result.message}`, fault: faultOf(result) };
   const { status, body, isEarly } = result;
   if (status === 403 || status === 422) {
     const { response, shown, leftOut } = readRefusal(body);
@@ -130,7 +133,8 @@ function parseAnswer(result: RemoteResult): Answer {
   if (isEarly) return { verdict: 'failure', message: `a reply (${status}) before the whole file was sent` };
   if (status === 202) return { verdict: 'hold', message: parseMessage(body) };
   if (status >= 200 && status < 300) return { verdict: 'accept' };
-  return { verdict: 'failure', message: `the status ${status} ${result.reason}`.trim() };
+  const value = `${status} ${result.reason}`.trim();
+  return { verdict: 'failure', message: `the status ${value}`, fault: { code: 'status', value } };
 }
 
 function parseMessage(body: Buffer): string | undefined {

@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import { PendingWork } from '../../lib/concurrency/pending-work.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Failure } from '../../lib/remote/remote-endpoint.ts';
 import type { UrlHealth } from '../../lib/remote/url-health.ts';
 import { ClamdInspector } from './clamd.ts';
 import { HttpInspector } from './http-inspector.ts';
@@ -51,9 +52,9 @@ class Inspection {
   #again: Timer | undefined;
   #isStopped = false;
   /** The reason why the last start test failed; undefined if it succeeded. */
-  fault: string | undefined;
+  fault: Failure | undefined;
   /** The reason why the last inspection of a file failed; undefined if it succeeded. */
-  failure: string | undefined;
+  failure: Failure | undefined;
 
   constructor(uuid: string, options: InspectionConfiguration, dependencies: InspectionDependencies) {
     this.uuid = uuid;
@@ -79,12 +80,12 @@ class Inspection {
     this.fault = reason;
     if (reason === undefined) this.failure = undefined;
     if (reason === undefined) return this.#emit(eventIds.componentStarted);
-    if (before === undefined) this.#emit(eventIds.componentStopped, { reason });
+    if (before === undefined) this.#emit(eventIds.componentStopped, { reason: reason.message });
     this.#again = this.#dependencies.clock.after(testAgainMs, () => void this.start());
   }
 
   /** Tests the inspection. @returns the reason why it does not work; undefined if it works */
-  test(): Promise<string | undefined> {
+  test(): Promise<Failure | undefined> {
     return this.#inspector.test();
   }
 
@@ -104,7 +105,11 @@ class Inspection {
       return answer;
     };
     if (maximum_size !== undefined && content.sizeBytes > maximum_size)
-      return unsent({ verdict: 'larger', message: `larger than ${maximum_size} bytes` });
+      return unsent({
+        verdict: 'larger',
+        message: `larger than ${maximum_size} bytes`,
+        fault: { code: 'file-too-large', value: String(maximum_size) },
+      });
     this.#pending.begin();
     let end: (() => void) | undefined;
     try {
@@ -112,7 +117,7 @@ class Inspection {
       signal.throwIfAborted();
       const startedMs = clock.monotonicMs();
       const answer = await this.#inspector.inspect(content, signal);
-      this.failure = answer.verdict === 'failure' ? (answer.message ?? '') : undefined;
+      this.failure = answer.verdict === 'failure' ? { message: answer.message ?? '', fault: answer.fault } : undefined;
       onVerdict?.(this.uuid, answer.verdict, clock.monotonicMs() - startedMs);
       return answer;
     } catch (error) {
@@ -182,7 +187,7 @@ export class Inspections {
   }
 
   /** Why inspections do not work, by UUID: the reason why the last file could not be inspected, or why the start test failed. */
-  get faults(): Record<string, string> {
+  get faults(): Record<string, Failure> {
     return Object.fromEntries(
       [...this.#inspections.values()].flatMap(({ uuid, failure, fault }) => {
         const reason = failure ?? fault;

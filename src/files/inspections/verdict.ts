@@ -1,3 +1,5 @@
+import type { Failure, Fault } from '../../lib/remote/remote-endpoint.ts';
+
 /**
  * The verdict of an inspection. It is `failure` if the inspection gave no usable answer, and `larger` if the file is larger than
  * `maximum_size` or than clamd's own limit.
@@ -7,6 +9,8 @@ export type VerdictKind = 'accept' | 'refuse' | 'hold' | 'failure' | 'larger';
 /** The answer of one inspection. */
 export interface Answer {
   verdict: VerdictKind;
+  /** The reason in `message` as a code. */
+  fault?: Fault | undefined;
   /** Text for people: the name of a signature, the message of the endpoint, or the reason of a failure. */
   message?: string | undefined;
   /** The body of a refusal. It is only for the journal. */
@@ -64,7 +68,7 @@ export interface Inspector {
   /** Rejects only with the signal's reason. */
   inspect(content: InspectedContent, signal: AbortSignal): Promise<Answer>;
   /** Tests the inspection. @returns the reason why it does not work; undefined if it works */
-  test(): Promise<string | undefined>;
+  test(): Promise<Failure | undefined>;
   close(): void;
 }
 

@@ -15,6 +15,19 @@ import {
 /** The reason why a request got no usable reply. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
 
+/** A reason as a code, which pages translate. `status`: the reply has another status than expected. */
+export interface Fault {
+  code: RemoteFault | 'status' | 'some-suspended' | 'file-too-large' | 'disabled';
+  /** The part of the reason that differs, such as the seconds of a timeout; empty if the code says all. */
+  value: string;
+}
+
+/** A reason in English and, if there is a code for it, as a code. */
+export interface Failure {
+  message: string;
+  fault?: Fault | undefined;
+}
+
 export type RemoteResult =
   | {
       kind: 'reply';
@@ -209,8 +222,8 @@ export class RemoteEndpoint {
   }
 }
 
-/** The error with which this process ends a request itself. */
-class EndedError extends Error {
+/** The error with which a client ends a request itself. */
+export class EndedError extends Error {
   readonly fault: RemoteFault;
   readonly value: string;
 
@@ -229,8 +242,13 @@ function refuseContentCoding({ headerLines = [], incoming }: TransportResponse):
   throw new EndedError('invalid-http', `the body has the content coding "${coded[1]}", which was not asked for`, coded[1]);
 }
 
+/** Returns the reason why a request got no usable reply, as a code. */
+export function faultOf({ fault, value }: Exclude<RemoteResult, { kind: 'reply' }>): Fault {
+  return { code: fault, value };
+}
+
 /** @returns `value`: the part of the message that differs between faults of a kind */
-function classifyFault(thrown: unknown): { fault: RemoteFault; message: string; value?: string } {
+export function classifyFault(thrown: unknown): { fault: RemoteFault; message: string; value?: string } {
   const error = thrown instanceof Error && thrown.name === 'FetchError' ? (thrown.cause ?? thrown) : thrown;
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof EndedError) return { fault: error.fault, message: text, value: error.value };

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Counts } from '../../control/shown-node.ts';
 import type { ShownTransfer } from '../../files/transfers.ts';
+import type { Failure, Fault } from '../../lib/remote/remote-endpoint.ts';
 import type { ServiceFigures } from '../../monitor/sources.ts';
 import type { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import { jobView } from '../console/replays.ts';
@@ -19,7 +20,7 @@ interface Dependencies {
   jobs: ReplayJobs;
 }
 
-const disabledReason = 'It is disabled in the configuration.';
+const disabled: Failure = { message: 'It is disabled in the configuration.', fault: { code: 'disabled', value: '' } };
 
 /** Returns the current state of this node. */
 export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Dependencies): Promise<NodeReport> {
@@ -55,7 +56,7 @@ function describeMethods({ parts, config }: ServerView): NodeReport['methods'] {
       name,
       type,
       state: isDisabled ? 'disabled' : state,
-      reason: isDisabled ? disabledReason : (faults[uuid] ?? ''),
+      ...told(isDisabled ? disabled : faults[uuid]),
     };
   });
 }
@@ -64,9 +65,13 @@ function describeInspections({ core, config }: ServerView): NodeReport['inspecti
   const { faults } = core.files.held.inspections;
   return Object.entries(config.inspections).map(([uuid, { name = '', type, enabled }]) => {
     const fault = faults[uuid];
-    if (!enabled) return { uuid, name, type, state: 'disabled', reason: disabledReason };
-    return { uuid, name, type, state: fault === undefined ? 'running' : 'failed', reason: fault ?? '' };
+    if (!enabled) return { uuid, name, type, state: 'disabled', ...told(disabled) };
+    return { uuid, name, type, state: fault === undefined ? 'running' : 'failed', ...told(fault) };
   });
+}
+
+function told(failure: Failure | undefined): { reason: string; fault: Fault | null } {
+  return { reason: failure?.message ?? '', fault: failure?.fault ?? null };
 }
 
 function shownTransfer({ totalBytes, bytesPerSecond, startedMs, ...transfer }: ShownTransfer): NodeReport['transfers'][number] {

@@ -15,31 +15,14 @@ export const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 const names = new Map<string, string>();
 
-type Fault = NonNullable<AttemptView['fault']>;
-
-const faultTexts: Readonly<Record<Fault['code'], keyof typeof en>> = {
-  refused: 'fault_refused',
-  dns: 'fault_dns',
-  tls: 'fault_tls',
-  timeout: 'fault_timeout',
-  reset: 'fault_reset',
-  'invalid-http': 'fault_invalid_http',
-  'too-large': 'fault_too_large',
-  unreachable: 'fault_unreachable',
-  unexpected: 'fault_unexpected',
-  suspended: 'fault_suspended',
-  'file-gone': 'fault_file_gone',
-  'file-changed': 'fault_file_changed',
-};
-
 /**
- * Says in the language of the page why a delivery failed.
+ * Says in the language of the page why a delivery, an inspection or an authentication method failed.
  *
- * @param message the service's own words, for a fault without a code
+ * @param message the service's own words, for a reason without a code, or with the code of a newer version
  */
-export function faultText(fault: Fault | null | undefined, message: string): string {
-  const name = fault && faultTexts[fault.code];
-  return name ? handlerText(name, { value: fault.value }) : message;
+export function faultText(fault: AttemptView['fault'] | null, message: string): string {
+  const key = fault && (`fault_${fault.code}` as const);
+  return key && Object.hasOwn(en, key) ? handlerText(key, { value: fault.value }) : message;
 }
 
 /** Fetches the handlers, and stores their names for `handlerName`. */

@@ -22,7 +22,7 @@ export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 export const sentEvent = z.strictObject({ id: z.string(), uuid: z.string(), position: z.string().exactOptional() });
 
 /** The code of a reason for a failure, and the part of the reason that differs, such as the number of seconds of a timeout. */
-export const deliveryFault = z.strictObject({
+export const fault = z.strictObject({
   code: z.enum([
     'refused',
     'dns',
@@ -32,6 +32,10 @@ export const deliveryFault = z.strictObject({
     'invalid-http',
     'too-large',
     'unreachable',
+    'status',
+    'some-suspended',
+    'file-too-large',
+    'disabled',
     'unexpected',
     'suspended',
     'file-gone',
@@ -39,7 +43,7 @@ export const deliveryFault = z.strictObject({
   ]),
   value: z.string().describe('Empty if the code says all.'),
 });
-export type DeliveryFault = z.infer<typeof deliveryFault>;
+export type DeliveryFault = z.infer<typeof fault>;
 
 export const attempt = z.strictObject({
   url: z.string().describe('Without its query, which may hold secrets.'),
@@ -50,7 +54,7 @@ export const attempt = z.strictObject({
   reason: z.string().exactOptional(),
   /** The reason why the attempt failed; missing if it succeeded. */
   error: z.string().exactOptional(),
-  fault: deliveryFault.exactOptional().describe('The same reason as a code; missing if there is no code for it.'),
+  fault: fault.exactOptional().describe('The same reason as a code; missing if there is no code for it.'),
 });
 export type Attempt = z.infer<typeof attempt>;
 
@@ -83,7 +87,7 @@ export const deliveryRecord = z.strictObject({
   attempts: z.array(attempt),
   /** The reason why the events were not delivered, for people. */
   details: z.string().exactOptional(),
-  fault: deliveryFault.exactOptional().describe('The same reason as a code; missing if there is no code for it.'),
+  fault: fault.exactOptional().describe('The same reason as a code; missing if there is no code for it.'),
   method: z.string(),
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
@@ -144,7 +148,7 @@ const sentResult = z.strictObject({
   events,
   status: z.int().optional(),
   details: z.string().optional(),
-  fault: deliveryFault.optional(),
+  fault: fault.optional(),
   attempts: z.array(attempt),
 });
 

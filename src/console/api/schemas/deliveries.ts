@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { text, time } from '../../../control/shown-node.ts';
 import { eventIds } from '../../../events/event-ids.ts';
-import { attempt, deliveryFault, deliveryOutcome, recordedFile, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
+import { attempt, deliveryOutcome, fault, recordedFile, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
 import { eventView } from './events.ts';
 
 export const attemptView = attempt.extend({ time, duration_ms: z.number().nonnegative() });
@@ -15,7 +15,7 @@ export const deliveryView = z.object({
   events: z.array(z.object({ id: text, uuid: text })),
   attempts: z.array(attemptView),
   details: text,
-  fault: deliveryFault.exactOptional().describe('The reason in `details` as a code; missing if there is no code for it.'),
+  fault: fault.exactOptional().describe('The reason in `details` as a code; missing if there is no code for it.'),
   source: z.enum(['service', 'upload', 'replay', 'test']),
   file: recordedFile.exactOptional().describe('The file that a handler of type `forward` sent.'),
 });
@@ -63,7 +63,7 @@ export type OpenedDelivery = z.infer<typeof openedDelivery>;
 export const testedHandler = z.object({
   outcome: deliveryOutcome,
   details: text,
-  fault: deliveryFault.exactOptional(),
+  fault: fault.exactOptional(),
   attempts: z.array(attemptView),
   event_uuid: text,
 });

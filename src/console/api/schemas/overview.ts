@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { count, counts, failure, method, service, text, time, transfer } from '../../../control/shown-node.ts';
 import { stopCodes } from '../../../webhooks/engine/stop-reasons.ts';
-import { deliveryFault } from '../../../webhooks/records/delivery-record-schema.ts';
+import { fault } from '../../../webhooks/records/delivery-record-schema.ts';
 
 const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
@@ -26,7 +26,7 @@ export const handlerView = z.object({
     .array(z.object({ delivered: count, failed: count.describe('Failed or discarded.') }))
     .describe('Number of deliveries that the service made (none by hand) in each five minutes of the last hour; the newest last.'),
   last_error: text.describe('Reason of the latest failure in the last hour; empty if there was none.'),
-  last_fault: deliveryFault.nullable().default(null).describe('The same reason as a code; null if there is no code for it.'),
+  last_fault: fault.nullable().default(null).describe('The same reason as a code; null if there is no code for it.'),
   last_error_time: time.nullable(),
   node: text.describe('Node that runs the handler; empty while none does.'),
 });

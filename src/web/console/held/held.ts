@@ -1,3 +1,4 @@
+import type { AttemptView } from '../../../console/api/schemas/deliveries.ts';
 import { nameList } from '../../shared/dialogs.ts';
 import { icon, make, makeButton } from '../../shared/dom.ts';
 import { partTexts, sizeText } from '../../shared/locale.ts';
@@ -8,6 +9,7 @@ import es from '../../texts/held/es.json' with { type: 'json' };
 import fr from '../../texts/held/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
 import { field } from '../fields.ts';
+import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, iconedButton, panel, type Stage, tell } from '../section.ts';
@@ -37,7 +39,7 @@ interface Held {
   digest: { 'sha-256': string };
   state: 'inspecting' | 'held';
   reason: string;
-  verdicts: { inspection: string; name: string; verdict: string; message: string }[];
+  verdicts: { inspection: string; name: string; verdict: string; message: string; fault?: AttemptView['fault'] }[];
 }
 
 /** The actions of the API, with the prefixes of their texts. */
@@ -46,10 +48,10 @@ type Action = keyof typeof names;
 
 /** Lists the reasons of the inspections, each with the name of the inspection below it. */
 function verdictList({ verdicts }: Held): HTMLElement {
-  const items = verdicts.map(({ inspection, name, verdict, message }) => {
+  const items = verdicts.map(({ inspection, name, verdict, message, fault }) => {
     const source = Object.assign(datum(name), { title: inspection === name ? '' : `UUID ${clear(inspection)}` });
     const told = [source, ` ${translated('verdict', verdict)}`];
-    return message === '' ? make('li', ...told) : make('li', make('div', clear(message)), make('div.hint', ...told));
+    return message === '' ? make('li', ...told) : make('li', make('div', clear(faultText(fault, message))), make('div.hint', ...told));
   });
   return make('ul.plain-list', ...items);
 }

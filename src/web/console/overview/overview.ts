@@ -41,15 +41,28 @@ export async function showOverview({ main, route, signal }: Stage): Promise<void
     main.classList.toggle('one-node', current.nodes.length < 2);
     tables.show(current);
   };
+  await findFaultWords(overview);
   show(overview);
   scrollToShown(main, route);
   listen('/api/live', signal, {
-    messages: { overview: show, sample: (sample: Sample) => charts.add(sample) },
+    messages: {
+      overview: (current: Overview) => void findFaultWords(current).then(() => show(current)),
+      sample: (sample: Sample) => charts.add(sample),
+    },
     onState: (isOpen) => {
       live.textContent = text(isOpen ? 'live' : 'connecting');
       live.className = `badge ${isOpen ? 'good' : 'warn'}`;
     },
   });
+}
+
+// These texts are rarely needed, so they are not part of the first load.
+let faultWords: typeof import('../handler-names.ts') | undefined;
+
+/** Loads the words for reasons. If that fails, the service's English words are shown. */
+async function findFaultWords({ methods, inspections }: Overview): Promise<void> {
+  if (faultWords || ![...methods, ...inspections].some(({ fault }) => fault)) return;
+  faultWords = await import('../handler-names.ts').catch(() => undefined);
 }
 
 function serverFacts({ server, journal, nodes }: Overview): HTMLElement {
@@ -120,7 +133,7 @@ const methodColumns: Column<MethodView>[] = [
   { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
   { title: text('type'), cell: ({ type }) => type },
   { title: text('state'), cell: ({ state }) => stateBadge(state) },
-  { title: text('reason'), cell: ({ reason }) => datum(reason), className: 'whole' },
+  { title: text('reason'), cell: ({ fault, reason }) => datum(faultWords?.faultText(fault, reason) ?? reason), className: 'whole' },
   { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
 ];
 
