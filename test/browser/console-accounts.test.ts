@@ -117,7 +117,13 @@ browserTest('in the trash of an account, one item is restored, one deleted, and 
   const trash = panelOf(page, 'Trash');
   const press = (path: string, name: string) =>
     trash.locator('tbody tr', { hasText: path }).getByRole('button', { name, exact: true }).click();
+  const held: Route[] = [];
+  await page.route('**/api/trash/restore', (route) => void held.push(route), { times: 1 });
   await press('/a.txt', 'Restore');
+  const restoring = trash.locator('tbody tr', { hasText: '/a.txt' }).getByRole('button', { name: 'Restore', disabled: true });
+  await restoring.waitFor();
+  await until('the console is asked', () => held.length === 1);
+  await held[0]?.continue();
   await page.getByText('Restored: /a.txt').waitFor();
   assert.equal((await server.get('/home/a.txt')).text, 'a.txt');
   await press('/b.txt', 'Restore');

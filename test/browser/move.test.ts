@@ -233,5 +233,12 @@ browserTest(
     assert.match(await dialog.locator('.place-here').innerText(), /^Target/);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'detached' });
+    await page.route('**/share.js', (route) => void held.push(route));
+    for (let press = 0; press < 2; press++) await page.getByRole('button', { name: 'Share' }).click();
+    await until('the code is requested', () => held.length === 1);
+    await held.shift()?.continue();
+    await dialog.getByRole('heading', { name: 'Share a.bin' }).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
   },
 );

@@ -6,7 +6,7 @@ import { text, translate } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { iconedButton, tell } from '../section.ts';
+import { actionButton, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, noValue, pathDatum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
@@ -184,7 +184,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     cell: (item) =>
       make(
         'div.row',
-        name === 'trash' && iconedButton(text('trash_restore'), 'restore', () => void tell(restore(item)), 'quiet small'),
+        name === 'trash' && actionButton(text('trash_restore'), 'restore', () => restore(item), 'quiet small'),
         makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
       ),
     className: 'narrow',

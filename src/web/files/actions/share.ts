@@ -36,10 +36,18 @@ interface ListedLink {
   maximum_downloads: number | null;
 }
 
-/** Asks for the settings of a link to a member, creates the link, and shows its URL once. */
+let sharing: Promise<void> | undefined;
+
+/**
+ * Asks for the settings of a link to a member, creates the link, and shows its URL once. If the button was pressed again while this part was
+ * loaded, there is still one dialog.
+ */
 export function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>): Promise<void> {
   const kinds = [...(may('read') ? ['download'] : []), ...(member.isFolder && may('write') ? ['drop'] : [])];
-  return shareAs(memberPath(member), member.name, kinds);
+  sharing ??= shareAs(memberPath(member), member.name, kinds).finally(() => {
+    sharing = undefined;
+  });
+  return sharing;
 }
 
 /** Creates another link with the settings of the selected one, which the user can change. The URL of the old link cannot be shown again. */
