@@ -11,7 +11,7 @@ import { executableOptions } from './bundle-options.mjs';
 import { bundledPackages, licenceComment, licencesOf, sbomOf } from './bundled-packages.mjs';
 
 /** Maximum size in bytes; a larger file fails the build. A single file is only useful if it is small enough to be copied easily. */
-const budgetBytes = 4_740_000;
+const budgetBytes = 4_760_000;
 
 const { quiet, out } = parseArgs({ options: { quiet: { type: 'boolean' }, out: { type: 'string' } } }).values;
 const outFolder = out === undefined ? 'dist' : resolve(out);
