@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Route } from 'playwright-core';
 import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asReviewer, signIn, startConsole } from '../support/console.ts';
 import { visible } from '../support/inspecting.ts';
@@ -52,7 +53,12 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await page.getByRole('button', { name: 'Refresh' }).click();
   await row('third').waitFor();
   inspector.decide = () => ({ status: 422 });
+  const held: Route[] = [];
+  await page.route('**/api/held/inspect-again', (route) => void held.push(route));
   await row('third').getByRole('button', { name: 'Inspect again' }).click();
+  await row('third').getByRole('button', { name: 'Inspect again', disabled: true }).waitFor();
+  await until('the console is asked', () => held.length === 1);
+  await held[0]?.continue();
   await until('the refused upload has ended', async () => (await server.eventIds()).filter((id) => id === 40074).length === 2);
   const viewer = await openBrowser(t, { expectedErrors: /401/ });
   inspector.decide = undefined;

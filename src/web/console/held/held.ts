@@ -116,7 +116,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   const buttons = (itemsNow: () => readonly Held[], count?: number) => [
     iconedButton(labelOf('release', count), 'check', () => void tell(decide('release', itemsNow())), 'small'),
     makeButton(labelOf('discard', count), 'close', () => void tell(decide('discard', itemsNow())), 'small'),
-    makeButton(labelOf('inspect-again', count), 'search', () => void tell(inspectAgain(itemsNow())), 'quiet small'),
+    actionButton(labelOf('inspect-again', count), 'search', () => inspectAgain(itemsNow()), 'quiet small'),
   ];
   const actions: Column<Held> = {
     title: text('action'),
