@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Locator } from 'playwright-core';
 import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, signIn, startConsole } from '../support/console.ts';
+import { answerHostile } from '../support/console-replies.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
 /** Returns the number of different bottom edges of elements, that is, the number of lines that they take. */
@@ -246,7 +247,7 @@ browserTest('a message covers nothing, and the buttons of a handler have one lin
   const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE', viewport: { width: 375, height: 700 } });
   await signIn(page, console.url, '#handlers');
   const buttons = page.locator('.handler').last().locator('.row > *');
-  await buttons.getByText('Testereignis senden').waitFor();
+  await buttons.getByText('Testen').waitFor();
   for (const width of [375, 768, 1280]) {
     await page.setViewportSize({ width, height: 700 });
     const boxes = await buttons.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
@@ -255,7 +256,7 @@ browserTest('a message covers nothing, and the buttons of a handler have one lin
     const tops = new Set(boxes.map(({ top }) => Math.round(top)));
     assert.ok(tops.size === 1 || lefts.size <= 2, `one line or columns at ${width} px`);
   }
-  await page.locator('.handler').first().getByRole('button', { name: 'Testereignis senden' }).click();
+  await page.locator('.handler').first().getByRole('button', { name: 'Testen' }).click();
   const message = page.locator('#notices .notice');
   await message.waitFor();
   const [link, content, wide] = await boxesOf(page.locator('#sections a').last(), page.locator('main'), message);
@@ -264,4 +265,15 @@ browserTest('a message covers nothing, and the buttons of a handler have one lin
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
   const [last, told] = await boxesOf(page.locator('.handler').last(), message);
   assert.ok(last && told && last.bottom <= told.top && told.bottom <= 700, JSON.stringify({ last, told }));
+  // This position was the end of the page before the message appeared.
+  await page.evaluate("scrollBy(0, -document.getElementById('notices').offsetHeight)");
+  const [row, covering] = await boxesOf(page.locator('.handler').last(), message);
+  assert.ok(row && covering && row.bottom <= covering.top, JSON.stringify({ row, covering }));
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await answerHostile(page);
+  await page.reload();
+  const stopped = page.locator('.handler', { has: page.getByRole('button', { name: 'Starten' }) }).locator('.row > *');
+  await stopped.first().waitFor();
+  const tops = await stopped.evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().top)));
+  assert.deepEqual([tops.length, new Set(tops).size], [4, 1], 'the four buttons of a stopped handler have one line');
 });
