@@ -155,6 +155,13 @@ browserTest('if several accounts have held uploads, the question names the accou
   await page.locator('.bulk').getByRole('button').first().click();
   await page.getByRole('dialog').locator('li').nth(1).waitFor();
   assert.deepEqual(await page.getByRole('dialog').locator('li').allTextContents(), ['alice: /a', 'bob: /a']);
+  const french = await openBrowser(t, { expectedErrors: /401/, locale: 'fr-FR', viewport: { width: 375, height: 800 } });
+  await signIn(french, console.url, '#held', 'reviewer');
+  const [row, ...buttons] = await boxesOf(
+    french.locator('main tbody tr').first(),
+    ...['Libérer', 'Rejeter', 'Réinspecter', 'Télécharger'].map((name) => french.getByText(name, { exact: true }).first()),
+  );
+  for (const box of buttons) assert.ok(row && box && box.right <= row.right, JSON.stringify({ row, buttons }));
 });
 
 browserTest('the events of a refused file show the reason, and lead to the page of the account', async (t) => {

@@ -79,7 +79,7 @@ browserTest(
     for (const [locale, words] of [
       ['de', '25 Anfragen an 1 Empfänger senden'],
       ['fr', 'Envoyer 25 requêtes à 1 destinataire'],
-      ['es', 'Enviar 25 solicitudes a 1 destino'],
+      ['es', 'Enviar 25 peticiones a 1 destino'],
     ] as const) {
       const other = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/, locale });
       await signIn(other, console.url);
