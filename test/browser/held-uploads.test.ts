@@ -14,10 +14,19 @@ browserTest(
     const line = (name: string) => page.locator('.queue li', { hasText: name });
     await field.setInputFiles([file('slow.txt', 'wait')]);
     await line('slow.txt').getByText('being checked').waitFor();
+    await page.locator('.queue header', { hasText: '1 being checked' }).waitFor();
     await until('the inspection is requested', () => server.inspector.requests.length === 1);
     server.inspector.answerWaiting(202);
     await line('slow.txt').getByText('held for review').waitFor();
     await page.getByText('One file is held for review.').waitFor({ state: 'attached' });
+    await page.locator('.queue header', { hasText: '4 bytes of 4 bytes · 1 held for review' }).waitFor();
+    await page.setViewportSize({ width: 375, height: 667 });
+    await page.locator('.queue').getByRole('button', { name: 'Show less' }).click();
+    await page.locator('.queue.folded header', { hasText: '1 of 1 · 1 held for review' }).waitFor();
+    const link = page.locator('.queue header').getByRole('link', { name: '1 held for review' });
+    assert.equal(await link.getAttribute('href'), '/home/__svc__/held/');
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.locator('.queue').getByRole('button', { name: 'Show all uploads' }).click();
     await field.setInputFiles([file('bad.txt', 'bad'), file('fine.txt', 'fine')]);
     await line('bad.txt').getByText('failed: Not this file.').waitFor();
     await page.getByRole('link', { name: 'fine.txt' }).waitFor();
@@ -42,6 +51,7 @@ browserTest('an upload whose inspection is late is “being checked” until the
       .setInputFiles([file(name, 'wait')]);
     await until('the upload is held', async () => (await heldOf(server)).length === 1);
     await line(name).getByText('being checked', { exact: true }).waitFor();
+    await page.locator('.queue header', { hasText: '1 being checked' }).waitFor();
     assert.equal(await line(name).getByRole('link').count(), 0, 'nobody has to review it yet');
     server.inspector.answerWaiting(status);
     await line(name).getByText(result).waitFor();

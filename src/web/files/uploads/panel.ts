@@ -137,10 +137,24 @@ export function uploadPanel(queue: () => UploadQueue) {
     if (queue().isSignedOut()) parts.push(uploadText('signInFirst'));
     else if (hasTime) parts.push(!isFolded && uploadText('speed', { speed: sizeText(bytesPerSecond) }), time);
     if (failed > 0) parts.push(uploadText('failedCount', { count: failed }));
+    const checking = chosen.filter(isBeingChecked).length;
+    const held = countOf('held') - chosen.filter(({ state, isChecking }) => state === 'held' && isChecking).length;
+    if (checking > 0) parts.push(uploadText('checkingCount', { count: checking }));
+    const review = held > 0 && uploadText('heldCount', { count: held });
+    parts.push(review);
+    total.classList.toggle('review', held + checking > 0);
+    summary.classList.toggle('reviewed', held > 0);
     const [skipped, cancelled] = [countOf('skipped'), countOf('cancelled')];
     if (skipped > 0) parts.push(uploadText('skippedCount', { count: skipped }));
     if (cancelled > 0) parts.push(uploadText('cancelledCount', { count: cancelled }));
-    summary.textContent = parts.filter((part) => part !== false).join(' · ');
+    const shown = parts.filter((part) => part !== false);
+    // An unchanged line stays as it is, because its link can have the focus.
+    if (summary.textContent === shown.join(' · ')) return;
+    const nodes = shown.map((part) => {
+      if (part !== review) return part;
+      return hasAccount() ? make('a.review', { href: heldPage }, part) : make('span.review', part);
+    });
+    summary.replaceChildren(...nodes.flatMap((node, index) => (index > 0 ? [' · ', node] : [node])));
   };
 
   const drawLine = (upload: Upload) => {
@@ -201,10 +215,15 @@ function label(button: HTMLButtonElement, name: string, { name: fileName }: Uplo
   button.ariaLabel = name + text('colon') + fileName;
 }
 
+/** Returns whether a file has arrived and waits for the verdict of an inspection. */
+function isBeingChecked({ state, sentBytes, file, isReconnecting, isChecking }: Upload): boolean {
+  return state === 'held' ? isChecking : state === 'running' && !isReconnecting && sentBytes === file.size && may('inspected');
+}
+
 function stateText(upload: Upload): string {
   const { state, sentBytes, file, reason, isReconnecting } = upload;
   const soFar = text('running', { done: sizeText(sentBytes), total: sizeText(file.size) });
-  if (state === 'running' && !isReconnecting && sentBytes === file.size && may('inspected')) return `${soFar} · ${uploadText('checking')}`;
+  if (state === 'running' && isBeingChecked(upload)) return `${soFar} · ${uploadText('checking')}`;
   if (state === 'running') return isReconnecting ? `${soFar} · ${uploadText('reconnecting')}` : soFar;
   if (state === 'paused') return sentBytes > 0 ? `${soFar} · ${uploadText('paused')}` : uploadText('paused');
   if (state === 'held' && upload.isChecking) return uploadText('checking');
