@@ -1,4 +1,7 @@
-import type { Clock } from './clock.ts';
+/** The part of the clock that is used here. Scripts of pages have no other part. */
+interface Clock {
+  monotonicMs(): number;
+}
 
 /** Counts occurrences that may be too frequent for one log line each. They are logged at most once per period, with their number. */
 export class ThrottledCount {
@@ -92,5 +95,28 @@ export class RateMeter {
     const now = Math.floor(this.#clock.monotonicMs() / slotMs);
     for (let slot = Math.max(this.#slot + 1, now - slots + 1); slot <= now; slot++) this.#counts[slot % slots] = 0;
     this.#slot = now;
+  }
+}
+
+const windowSeconds = 8;
+
+/** Measures the speed of transfers over the last seconds. */
+export class Speed {
+  #samples: { atMs: number; bytes: number }[] = [];
+
+  /** @param bytes number of all bytes sent so far */
+  note(bytes: number, atMs: number): void {
+    // A file that is retried starts again, so the number of bytes decreases.
+    if (bytes < (this.#samples.at(-1)?.bytes ?? 0)) this.#samples = [];
+    this.#samples.push({ atMs, bytes });
+    this.#samples = this.#samples.filter((sample) => sample.atMs > atMs - windowSeconds * 1000);
+  }
+
+  /** Number of bytes per second; undefined while too little is known. */
+  get bytesPerSecond(): number | undefined {
+    const [first] = this.#samples;
+    const last = this.#samples.at(-1);
+    if (!first || !last || last.atMs - first.atMs < 800) return undefined;
+    return ((last.bytes - first.bytes) / (last.atMs - first.atMs)) * 1000;
   }
 }

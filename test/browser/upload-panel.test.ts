@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { browserTest, openFolder } from '../support/browser.ts';
+import { browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 import { assertPanelApart } from '../support/window-sizes.ts';
@@ -86,4 +86,21 @@ browserTest('without a connection an upload waits, and the page does not ask for
   assert.equal(await page.getByRole('dialog').count(), 0);
   await page.context().setOffline(false);
   await page.getByRole('link', { name: 'a.txt' }).waitFor();
+});
+
+browserTest('files that are chosen before the part for uploads is loaded wait for the connection, and are then sent', async (t) => {
+  const server = await startServer(t);
+  const page = await openBrowser(t, { expectedErrors: /ERR_/ });
+  await page.route('**/sending.js*', (route) => route.abort());
+  await login(page, server.url);
+  await page
+    .locator('#tools input[type=file]')
+    .first()
+    .setInputFiles([file('a.txt'), file('b.txt')]);
+  const waiting = page.getByText('Upload of 2 files: waiting for the connection');
+  await waiting.waitFor();
+  await page.unrouteAll();
+  await page.getByRole('link', { name: 'a.txt' }).waitFor();
+  await page.getByRole('link', { name: 'b.txt' }).waitFor();
+  await waiting.waitFor({ state: 'detached' });
 });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pageScripts } from '../../scripts/page-scripts.mjs';
 import { preferredLanguage } from '../../src/lib/headers/accept-header.ts';
+import { Speed } from '../../src/lib/rate-meter.ts';
 import { fillText, type Text } from '../../src/lib/translated-text.ts';
-import { nextName, Speed } from '../../src/web/files/uploads/upload.ts';
+import { nextName } from '../../src/web/files/uploads/upload.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 test('to keep both files, the new name gets the next number and keeps the extension', () => {

@@ -122,26 +122,9 @@ function startSearchPage(): void {
   void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal, () => startListing(true)));
 }
 
-/**
- * Adds a checkbox to the password page: while it is checked, the typed passwords are visible. If the two new passwords differ, the browser
- * does not send the form, because the page in the reply would have empty fields.
- */
-function offerPasswords(): void {
-  const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
-  const box = make('input', { type: 'checkbox' });
-  box.addEventListener('change', () => {
-    for (const field of fields) field.type = box.checked ? 'text' : 'password';
-  });
-  const [, wanted, repeated] = fields;
-  repeated?.form?.addEventListener('input', () => {
-    repeated.setCustomValidity(repeated.value === wanted?.value ? '' : (repeated.dataset.differs ?? ''));
-  });
-  [...fields].at(-1)?.after(make('label.line', box, text('showPasswords')));
-}
-
-function offerCopies(): void {
-  const field = document.querySelector<HTMLInputElement>('input[data-copy]');
-  if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
+function startFields(): void {
+  const field = document.querySelector<HTMLInputElement>('input[data-copy], main.card input[type=password]');
+  if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.startField(field));
 }
 
 /**
@@ -239,8 +222,7 @@ function startFolder(): void {
   showPhraseDates(byId('main'));
   if (document.getElementById('list')) startListing();
   startSearchPage();
-  offerPasswords();
-  offerCopies();
+  startFields();
   offerUploads();
 }
 

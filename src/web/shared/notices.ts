@@ -17,7 +17,12 @@ interface NoticeAction {
  *
  * @returns a function that removes the message
  */
-export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
+export function notice(
+  message: string,
+  kind: 'success' | 'error' = 'success',
+  action?: NoticeAction,
+  stays: number = staysMs[kind],
+): () => void {
   const remove = () => element.remove();
   const close = iconButton(sharedText('close'), 'close', remove);
   const offer = action && makeButton(action.label, undefined, action.run);
@@ -25,7 +30,7 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   let timer = 0;
   const wait = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(remove, staysMs[kind]);
+    timer = window.setTimeout(remove, stays);
   };
   for (const type of ['pointerenter', 'focusin'] as const) element.addEventListener(type, () => clearTimeout(timer));
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);

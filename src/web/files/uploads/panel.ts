@@ -1,11 +1,12 @@
 import { displayName } from '../../../lib/display-name.ts';
+import { Speed } from '../../../lib/rate-meter.ts';
 import { icon, iconButton, make, makeButton } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import type { UploadQueue } from './queue.ts';
 import { hasAccount, heldPage } from './requests.ts';
-import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
+import { isOver, isResumable, type Upload, uploadPath } from './upload.ts';
 import { type UploadTextName, uploadText } from './upload-text.ts';
 
 /** Maximum number of uploads in the list. Nobody would read thousands of lines. */

@@ -74,28 +74,6 @@ export function newUpload(file: File, home: string, folder: string, onConflict: 
   };
 }
 
-const windowSeconds = 8;
-
-export class Speed {
-  #samples: { atMs: number; bytes: number }[] = [];
-
-  /** @param bytes number of all bytes sent so far */
-  note(bytes: number, atMs: number): void {
-    // A file that is retried starts again, so the number of bytes decreases.
-    if (bytes < (this.#samples.at(-1)?.bytes ?? 0)) this.#samples = [];
-    this.#samples.push({ atMs, bytes });
-    this.#samples = this.#samples.filter((sample) => sample.atMs > atMs - windowSeconds * 1000);
-  }
-
-  /** Number of bytes per second; undefined while too little is known. */
-  get bytesPerSecond(): number | undefined {
-    const [first] = this.#samples;
-    const last = this.#samples.at(-1);
-    if (!first || !last || last.atMs - first.atMs < 800) return undefined;
-    return ((last.bytes - first.bytes) / (last.atMs - first.atMs)) * 1000;
-  }
-}
-
 /** Files above this size are sent resumably. Sending a smaller file again is faster than asking for its progress. */
 const resumableBytes = 8 * 1024 * 1024;
 

@@ -23,7 +23,16 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
 
 type Add = (uploads: Upload[], emptyFolders?: readonly string[]) => void;
 
-const loadSending = () => import('./sending.ts');
+type Sending = typeof import('./sending.ts');
+let sending: Promise<Sending> | undefined;
+
+function loadSending(failures = 0): Promise<Sending> {
+  sending ??= failures > 0 ? import(new URL(`sending.js?${failures}`, import.meta.url).href) : import('./sending.ts');
+  sending.catch(() => {
+    sending = undefined;
+  });
+  return sending;
+}
 
 /**
  * Lets the user upload files by drag and drop and by pasting. Uploads continue when another folder is shown.
@@ -33,7 +42,8 @@ const loadSending = () => import('./sending.ts');
 export function startUploads(): () => void {
   const add: Add = (uploads, emptyFolders) => {
     const home = folderUrl();
-    void loadPart(loadSending).then((part) => part?.sendUploads(uploads, home, emptyFolders));
+    const waiting = text('uploadWaits', { count: uploads.length });
+    void loadPart(loadSending, waiting).then((part) => part?.sendUploads(uploads, home, emptyFolders));
   };
   startDrops(add);
   startPaste((transfer, rename) => void (may('write') && take(transfer, add, rename)));
