@@ -70,7 +70,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
   return {
     ...commonParts(dependencies, setup, options),
     options,
-    fileServices: fileServices(parts.config).map((other) => ({ uuid: other, type: parts.config.services[other]?.type ?? '' })),
+    fileServices: fileServices(parts.config).map((other) => ({ uuid: other, name: parts.config.services[other]?.name || other })),
     endSessions,
     grants: dependencies.grants,
     recentChanges: (accountUuid) => recentChanges(dependencies.journal, accountUuid),

@@ -28,21 +28,21 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
   await page.getByRole('link', { name: 'some.zip' }).click();
   const stage = page.locator('dialog .stage');
   await stage.getByText('8 items in this archive.').waitFor();
-  assert.equal(await stage.locator('li').count(), 8);
+  assert.equal(await stage.locator('li').count(), 9, 'a folder that is no member of its own has a line, too');
   assert.equal(await stage.locator('img, script').count(), 0);
   const names = await stage.locator('li bdi').allInnerTexts();
-  assert.equal(names.indexOf('inner/'), names.indexOf('inner/read.md') - 1, 'a folder comes before its members');
+  assert.equal(names.indexOf('inner/'), names.indexOf('read.md') - 1, 'a folder comes before its members');
   await stage.getByText('<img src=x onerror=owned()>[U+202E]gnp.txt').waitFor();
   assert.match((await stage.locator('li', { hasText: 'big.txt' }).textContent()) ?? '', /3\sMB.*2024/);
   await assertAccessible(page, 'an archive');
 
-  await stage.getByRole('button', { name: 'inner/read.md', exact: true }).press('Enter');
+  await stage.getByRole('button', { name: 'read.md', exact: true }).press('Enter');
   await stage.getByRole('heading', { name: 'Inside' }).waitFor();
   assert.equal(await stage.locator('a, img').count(), 0, 'relative URLs become neither links nor pictures');
   await assertAccessible(page, 'a member');
   await page.keyboard.press('Enter');
   await stage.locator('li').first().waitFor();
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'inner/read.md', 'the focus is back on the member');
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'read.md', 'the focus is back on the member');
 
   await stage.getByRole('button', { name: 'big.txt', exact: true }).click();
   await stage.getByText('Only the first 1,000 lines are shown.').waitFor();
@@ -69,7 +69,7 @@ browserTest('members of an archive are listed, previewed (also by keyboard) and 
     await saved.saveAs(path);
     assert.ok(readFileSync(path).equals(content as Buffer), name);
   }
-  await stage.getByRole('button', { name: 'inner/read.md', exact: true }).click();
+  await stage.getByRole('button', { name: 'read.md', exact: true }).click();
   await stage.getByRole('heading', { name: 'Inside' }).waitFor();
   await page.keyboard.press('Escape');
   await stage.waitFor({ state: 'detached' });

@@ -74,7 +74,7 @@ test('Firefox: sign in, filter, preview, upload, download, rename, move, delete,
   await loginByForm(page, server.url);
   await assertAccessible(page, 'the listing');
 
-  await page.getByLabel('Filter by name').fill('uber');
+  await page.getByRole('searchbox').fill('uber');
   await page.getByText('1 match').waitFor();
   assert.deepEqual(await page.locator('tbody tr:visible a').allInnerTexts(), ['Übersicht.txt']);
   await page.keyboard.press('Escape');

@@ -20,9 +20,9 @@ browserTest('a folder opens without a page load, and Back restores the previous 
   for (let index = 0; index < 120; index++) writeFileSync(join(server.home, `file-${index}.bin`), 'x');
   const page = await openFolder(t, server, { expectedErrors: /404/ });
   await mark(page);
-  await page.getByLabel('Filter by name').fill('r');
+  await page.getByRole('searchbox').fill('r');
   await page.getByText('1 match').waitFor();
-  await page.getByLabel('Filter by name').fill('');
+  await page.getByRole('searchbox').fill('');
   await page.getByLabel('Select file-7.bin').check();
   await page.getByText('1 selected').waitFor();
   await page.evaluate('scrollTo(0, 1500)');
@@ -57,18 +57,18 @@ browserTest('a folder opens without a page load, and Back restores the previous 
   await until('the page is scrolled as before', () => page.evaluate<boolean>('scrollY === 1500'));
   await page.keyboard.press('Escape');
 
-  await page.getByLabel('Filter by name').fill('report');
+  await page.getByRole('searchbox').fill('report');
   await page.getByText('1 match').waitFor();
   await page.getByRole('link', { name: 'Reports' }).dblclick();
   await page.waitForURL('**/home/Reports%20%231%3F/');
   await page.getByRole('link', { name: 'Files', exact: true }).first().click();
   await page.waitForURL('**/home/');
-  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'a folder that a link opens has no filter');
+  assert.equal(await page.getByRole('searchbox').inputValue(), '', 'a folder that a link opens has no filter');
   await page.goBack();
   await page.goBack();
   await page.getByText('1 match').waitFor();
-  assert.equal(await page.getByLabel('Filter by name').inputValue(), 'report');
-  await page.getByLabel('Filter by name').fill('');
+  assert.equal(await page.getByRole('searchbox').inputValue(), 'report');
+  await page.getByRole('searchbox').fill('');
 
   await page.getByRole('link', { name: 'Size' }).click();
   await page.waitForURL('**/home/?sort=size&order=desc&folders=first');
@@ -203,7 +203,7 @@ for (const javaScriptEnabled of [true, false]) {
     mkdirSync(join(server.home, 'deep/er'), { recursive: true });
     writeFileSync(join(server.home, 'deep/er/Needle.txt'), 'x');
     const page = await openFolder(t, server, { javaScriptEnabled, viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
-    const field = javaScriptEnabled ? page.getByLabel('Filter by name') : page.getByLabel('Search this folder');
+    const field = page.getByRole('searchbox');
     const opener = page.getByRole('button', { name: 'Search', exact: true });
     if (javaScriptEnabled) await opener.click();
     const below = page.getByRole('button', { name: 'Search in sub-folders' });
@@ -230,7 +230,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('link', { name: 'Needle.txt' }).waitFor();
     await page.goBack();
     if (javaScriptEnabled) await opener.click();
-    await page.getByLabel('Search this folder').fill('nowhere');
+    await page.getByRole('searchbox').fill('nowhere');
     await page.keyboard.press('Enter');
     await page.getByText('No name below this folder').waitFor();
     await page.getByText('Try a shorter part of the name.', { exact: true }).waitFor();

@@ -11,7 +11,7 @@ browserTest('impossible names of a new folder are refused; a created or renamed 
   const page = await openFolder(t, server, { expectedErrors: /409/ });
   const dialog = page.getByRole('dialog');
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  await page.getByLabel('Filter by name').fill('IMG_5');
+  await page.getByRole('searchbox').fill('IMG_5');
   await page.getByRole('button', { name: 'New folder' }).click();
   for (const name of ['..', '.', '   ', 'a/b']) {
     await dialog.getByLabel('Name of the new folder').fill(name);
@@ -24,7 +24,7 @@ browserTest('impossible names of a new folder are refused; a created or renamed 
   await dialog.getByLabel('Name of the new folder').fill('Zebra');
   await page.keyboard.press('Enter');
   await page.locator('a:focus', { hasText: 'Zebra' }).waitFor();
-  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'the filter is cleared, so it does not hide the new folder');
+  assert.equal(await page.getByRole('searchbox').inputValue(), '', 'the filter is cleared, so it does not hide the new folder');
 
   await page.keyboard.press('End');
   assert.equal(await focused(), 'IMG_59.bin', 'names are in natural order');
@@ -79,7 +79,7 @@ browserTest(
     await renameOne.waitFor();
     assert.equal(await renameOne.count(), 1, 'a repeated message is shown once');
 
-    await page.getByLabel('Filter by name').fill('nobody');
+    await page.getByRole('searchbox').fill('nobody');
     await page.clock.runFor(1000);
     await page.getByText('No name here contains this text.').waitFor();
     assert.equal(await page.locator('#list').isVisible(), false, 'the table without rows is hidden');

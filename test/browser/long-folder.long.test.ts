@@ -80,7 +80,7 @@ browserTest('rows of a long folder that the script adds are like those of the se
   assert.equal(names.length, all, 'the form sends the names of all rows');
   await page.keyboard.press('Escape');
 
-  await page.getByLabel('Filter by name').fill('file-599');
+  await page.getByRole('searchbox').fill('file-599');
   await page.getByText('1 match').waitFor({ state: 'attached' });
   await page.getByLabel(`Select ${last}`).check();
   await page.getByText('1 selected').waitFor({ state: 'attached' });
@@ -89,7 +89,7 @@ browserTest('rows of a long folder that the script adds are like those of the se
   await page.getByText('No name here contains this text.').waitFor();
   assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
 
-  await page.getByLabel('Filter by name').fill('file-598');
+  await page.getByRole('searchbox').fill('file-598');
   await page.getByLabel(`Select ${nameAt(598)}`).check();
   await page.getByRole('link', { name: 'Files' }).last().click();
   await page.waitForURL('**/home/');
@@ -138,11 +138,11 @@ browserTest('a long folder has only the rows near the window and the focused row
   assert.equal(await focused(), nameAt(2));
   await until('a key leads back to the focused row', async () => (await inSight()).includes(nameAt(2)));
 
-  await page.getByLabel('Filter by name').fill('file-59');
+  await page.getByRole('searchbox').fill('file-59');
   await page.getByText('11 matches').waitFor();
   await until('all matches are visible', async () => (await inSight()).length === 11);
   assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), '12');
-  await page.getByLabel('Filter by name').fill('');
+  await page.getByRole('searchbox').fill('');
 
   await page.locator('#tools .to-grid').click();
   const tiles = () => ofRows<number>('Math.round(row.getBoundingClientRect().left)');

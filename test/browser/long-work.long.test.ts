@@ -39,7 +39,7 @@ browserTest(
     const page = await openFolder(t, server);
     const dialog = page.getByRole('dialog');
     const selectFiles = async (prefix: string) => {
-      await page.getByLabel('Filter by name').fill(prefix);
+      await page.getByRole('searchbox').fill(prefix);
       await page.getByText(`${many} matches`).waitFor();
       await page.getByLabel('Select all').check();
     };
@@ -106,7 +106,7 @@ browserTest('Stop ends a move in the service, too, and the result is reported; l
   assert.ok(left > 0, 'Stop comes before the last item');
   assert.equal(readdirSync(server.home).length - 1, left, 'the page reports what is left on the disk');
 
-  await page.getByLabel('Filter by name').fill('m2999');
+  await page.getByRole('searchbox').fill('m2999');
   await page.getByLabel('Select m2999.bin').check();
   await page.keyboard.press('Delete');
   const { held, go } = await holdChanges(page);

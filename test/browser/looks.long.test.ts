@@ -137,7 +137,7 @@ browserTest('the menu shows the used part of a quota', async (t) => {
   const page = await openFolder(t, server);
   await openMenu(page);
   const meter = page.getByRole('meter', { name: 'Storage' });
-  await page.getByText('2.5 MB of 10 MB used').waitFor();
+  await page.getByText('2.5\u00a0MB of 10\u00a0MB used', { exact: true }).waitFor();
   assert.equal(await meter.getAttribute('aria-valuenow'), '25');
 });
 
@@ -159,7 +159,7 @@ browserTest('on a phone an icon opens the filter, which has room for a word; dat
     })(document.querySelector('${selector}').lastChild)`);
   assert.ok(Math.abs((await leftOf('a.i')) - (await leftOf('td:nth-child(4) time'))) < 1, 'the date is below the name');
 
-  const filter = page.getByLabel('Filter by name');
+  const filter = page.locator('input.filter');
   const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
   const newFolder = page.getByRole('button', { name: 'New folder' });
   await newFolder.click({ trial: true });

@@ -28,7 +28,7 @@ function paste(page: Page, names: string[]): Promise<unknown> {
 browserTest('files and screenshots can be pasted, except while a text field has the focus', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { locale: 'de-DE' });
-  await page.getByLabel('Nach Namen filtern').focus();
+  await page.getByRole('searchbox').focus();
   await paste(page, ['typed.txt']);
   await page.locator('#members').focus();
   await paste(page, ['image.png', 'Übersicht.txt']);

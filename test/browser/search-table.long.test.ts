@@ -65,7 +65,7 @@ browserTest('without scripts, search results are a table with the same folders a
   const page = await openFolder(t, server, { javaScriptEnabled: false }, '/home/in/');
   await page.getByLabel('Where to search').selectOption('Everywhere');
   await page.getByRole('searchbox').fill('report');
-  await page.getByRole('button', { name: 'Search this folder' }).click();
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('cell', { name: '/in', exact: true }).waitFor();
   assert.deepEqual(await page.locator('.found mark').allTextContents(), ['report', 'report']);
 });

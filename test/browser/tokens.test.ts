@@ -6,11 +6,15 @@ import { startServer } from '../support/server.ts';
 import { bearer } from '../support/tokens.ts';
 
 browserTest('an access token is created on the page of tokens, copied and replaced; the old and the new one are revoked', async (t) => {
-  const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, inner: { type: 'http', port: 0 } } });
+  const server = await startServer(t, {
+    services: { web: { type: 'http', port: 0, name: 'Files' }, inner: { type: 'http', port: 0 } },
+  });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const page = await openFolder(t, server, { expectedErrors: /422|400/ });
   await page.getByRole('link', { name: 'Access tokens' }).click();
-  await page.locator('summary strong', { hasText: 'New token' }).waitFor();
+  await page.getByText('You have no access tokens.').waitFor();
+  await page.locator('summary .button', { hasText: 'New token' }).click();
+  await page.getByText('You have no access tokens.').waitFor({ state: 'hidden' });
   assert.equal(await page.locator('summary .button').isVisible(), false, 'above its open form, the button is a title');
   await assertAccessible(page, 'the page of access tokens');
   await page.getByLabel('What it is for').fill('nightly build');
@@ -26,6 +30,9 @@ browserTest('an access token is created on the page of tokens, copied and replac
   await create.click();
   await page.getByRole('alert').getByText('Choose at least one right for the token.').waitFor();
   await page.getByLabel('Read files').check();
+  await page.getByLabel('Files', { exact: true }).check();
+  const sizes = await page.locator('.line input:visible').evaluateAll((all) => [...new Set(all.map((one) => one.offsetWidth))]);
+  assert.equal(sizes.length, 1, 'radio buttons are as large as check boxes');
   await assertAccessible(page, 'the form for a new token');
   await create.click();
   await page.getByRole('alert').getByText('/').waitFor();
@@ -52,7 +59,7 @@ browserTest('an access token is created on the page of tokens, copied and replac
   const below = await page.locator('#list').evaluate((list) => list.getBoundingClientRect().top);
   assert.ok(above < below, 'the button for a new token is above the list');
   const [row] = await page.locator('tbody tr').allInnerTexts();
-  assert.match(row ?? '', /nightly build[\s\S]*Read files[\s\S]*created now/);
+  assert.match(row ?? '', /nightly build[\s\S]*Read files[\s\S]*at Files[\s\S]*created now/);
   assert.ok(!row?.includes('UTC'), 'times are local');
   await page.getByRole('button', { name: 'Actions for nightly build' }).click();
   await page.getByRole('menuitem', { name: 'Replace' }).click();

@@ -104,6 +104,8 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
   // The filter changed the order of the boxes. Browsers restore ticks by order, so another item could be ticked.
   assert.equal(await page.locator('tbody input:checked').count(), 0);
   await page.getByRole('button', { name: 'Actions for three.bin' }).click();
+  await page.getByRole('menuitem', { name: 'Restore' }).waitFor();
+  assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Restore', 'Select', 'Delete for good']);
   await page.getByRole('menuitem', { name: 'Restore' }).click();
   await page.getByText('Restored three.bin').waitFor();
   await until('the restored item is no longer listed', async () => (await rows.count()) === 2);

@@ -22,7 +22,7 @@ function itemsOf({ status, text }: TestReply): string[] {
       .replace(/<span data-time="\d{10}">[^<]*<\/span>/, 'T')
       .replace(/<a [^>]*?href="([^"]*)"[^>]*>([\s\S]*?)<\/a>/g, '[$2]($1)')
       .replace(/<[^>]+>/g, '')
-      .replaceAll('&middot;', '·')
+      .replaceAll('&nbsp;&middot;', ' ·')
       .replace(/\s+/g, ' ')
       .trim(),
   );
@@ -47,10 +47,10 @@ test('the page lists changes by the account, the newest first, even if others ch
   const files = '[Files](/home/)';
   assert.deepEqual(itemsOf(await recent(server)), [
     `d.txt Deleted · ${files} · T`,
-    `d.txt Copied · ${files} · T · no longer there`,
+    `d.txt Copied, no longer there · ${files} · T`,
     `[c.txt](/home/Folder/c.txt) Moved · ${folder} · T`,
-    `c.txt Renamed from a.txt · ${files} · T · no longer there`,
-    `a.txt Uploaded · ${files} · T · no longer there`,
+    `c.txt Renamed from a.txt, no longer there · ${files} · T`,
+    `a.txt Uploaded, no longer there · ${files} · T`,
     `[&lt;b&gt;.txt](/home/Folder/%3Cb%3E.txt) Uploaded · ${folder} · T`,
     `[Folder](/home/Folder/) Created · ${files} · T`,
   ]);
@@ -91,7 +91,7 @@ test('permissions are checked when the page is shown: an item that may not be li
   // The name now belongs to a folder, not to the uploaded file.
   rmSync(join(server.home, 'open'));
   mkdirSync(join(server.home, 'open'));
-  assert.deepEqual(itemsOf(await recent(server)), ['open Uploaded · [Files](/home/) · T · no longer there']);
+  assert.deepEqual(itemsOf(await recent(server)), ['open Uploaded, no longer there · [Files](/home/) · T']);
 });
 
 test('without show_recent the page is refused, and it is always refused to anonymous clients', async (t) => {
@@ -129,7 +129,9 @@ test('a new folder and what was copied or uploaded into it form one entry', asyn
   await server.put('/home/To/f', 'x');
   const page = await recent(server);
   const groups = [
-    ...page.text.matchAll(/<summary class="i(?: folder)?">(.*?)<\/summary>[\s\S]*?<\/ul><\/details>\n<p class="hint"><a href="([^"]*)"/g),
+    ...page.text.matchAll(
+      /<summary class="i folder">(.*?)<\/summary>[\s\S]*?<\/ul><\/details>\n<p class="hint facts"><span><a href="([^"]*)"/g,
+    ),
   ];
   assert.deepEqual(
     groups.map(([, title = '', folder]) => [title.replace(/<[^>]+>/g, ''), folder]),

@@ -46,24 +46,24 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
 
 /** Renders the changes of a group. Several changes become one item that the reader can open. */
 function groupItems(language: Language, files: AccountFiles, { changes, kind, root }: ChangeGroup): readonly Html[] {
-  const items = changes.flatMap((change) => changeItem(language, files, change));
+  const found = changes.flatMap((change) => changeItem(language, files, change));
+  const items = found.map(({ item }) => item);
   const { path = '', destination, atMs = 0 } = changes[0] ?? {};
   const shown = parsedPath(root ?? destination ?? path);
   if (items.length < 2 || !shown) return items;
   const count = language.text('items', { count: items.length });
   const what = root !== undefined && inspect(files, shown) ? html`${bdi(baseName(shown))} (${count})` : count;
   return [
-    html`<li><details><summary class="i${root !== undefined && ' folder'}">${language.text(kindTexts[kind])}${language.text('colon')}${what}</summary>
+    html`<li><details><summary class="${root !== undefined ? 'i folder' : found[0]?.classes}">${language.text(kindTexts[kind])}${language.text('colon')}${what}</summary>
 <ul class="recent">
 ${items}
 </ul></details>
-<p class="hint">${folderLink(language, files, parentPath(shown))} &middot; \
-${timeHtml({ language }, atMs)}</p></li>`,
+${facts(folderLink(language, files, parentPath(shown)), timeHtml({ language }, atMs))}</li>`,
   ];
 }
 
 /** Renders a change as one item. @returns an empty list if the account may no longer see the changed member */
-function changeItem(language: Language, files: AccountFiles, change: RecentChange): Html[] {
+function changeItem(language: Language, files: AccountFiles, change: RecentChange): { item: Html; classes: string }[] {
   const { kind, destination, atMs } = change;
   const path = parsedPath(destination ?? change.path);
   const found = path && inspect(files, path);
@@ -74,14 +74,18 @@ function changeItem(language: Language, files: AccountFiles, change: RecentChang
   const isLinked = isThere && files.may(path, isFolder ? 'listFolder' : 'readFile');
   const classes = `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
   const name = bdi(baseName(path));
+  const isMissing = !isThere && kind !== 'deleted';
+  const what = html`${description(language, files, change, path)}${isMissing && html`, ${language.text('missing')}`}`;
   const item = html`<li>
 ${isLinked ? html`<a class="${classes}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="${classes}">${name}</span>`}
-<p class="hint">${description(language, files, change, path)} &middot; \
-${folderLink(language, files, parentPath(path))} &middot; \
-${timeHtml({ language }, atMs)}\
-${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}</p>
+${facts(what, folderLink(language, files, parentPath(path)), timeHtml({ language }, atMs))}
 </li>`;
-  return [item];
+  return [{ item, classes }];
+}
+
+/** Renders facts, which wide screens show in columns. */
+function facts(...all: readonly Html[]): Html {
+  return html`<p class="hint facts">${all.map((fact, index) => html`${index > 0 && html`<i>&nbsp;&middot; </i>`}<span>${fact}</span>`)}</p>`;
 }
 
 /** Describes a change. For a renamed member, the earlier name is added if the account may know it. */

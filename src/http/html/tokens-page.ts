@@ -51,12 +51,12 @@ function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fi
     actions: html`${itemButton('replace', language.text('rotate'), 'key')}
 ${itemButton('confirm-revoke', language.text('revoke'))}`,
     hint,
-    items: tokens.map((token) => tokenItem(context, token)),
+    items: tokens.map((token) => tokenItem(exchange, context, token)),
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
-    none: { icon: 'code', text: '' },
+    none: { icon: 'key', text: language.text('tokensNone') },
   });
-  const content = html`${tokens.length === 0 && html`<div id="members" tabindex="-1">${hint}</div>`}
-<details class="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
+  const content = html`${tokens.length === 0 && list}
+<details class="new"${refused !== undefined && html` open`}>
 <summary><span class="button primary">${icon('plus')}${language.text('newToken')}</span><strong class="shut">${language.text('newToken')}${icon('close')}</strong></summary>
 ${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}
 ${tokenForm(exchange, context, account, refused?.fields)}
@@ -65,19 +65,20 @@ ${tokenForm(exchange, context, account, refused?.fields)}
 }
 
 /** Returns the services that a token can be limited to; an empty list if there is only one. */
-function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: string; type: string }[] {
+function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: string; name: string }[] {
   const offered = service.fileServices.filter(({ uuid }) => !tokens.services || tokens.services.includes(uuid));
   return offered.length > 1 ? offered : [];
 }
 
-function tokenItem(context: PageContext, token: Grant) {
+function tokenItem({ service }: Exchange, context: PageContext, token: Grant) {
   const { language } = context;
   const { id, createdMs, notBeforeMs, expiresMs, services, addresses, permissions, used } = token;
+  const nameOf = (uuid: string) => service.fileServices.find((one) => one.uuid === uuid)?.name ?? uuid;
   const about = factsHtml([
     permissions === undefined ? language.text('rightsAll') : rightsText(context, permissions),
     notBeforeMs !== undefined && notBeforeMs > createdMs && phraseWithTime(context, 'validFrom', notBeforeMs),
     addresses !== undefined && language.text('tokenFrom', { addresses: addresses.join(', ') }),
-    services !== undefined && language.text('tokenAt', { services: services.join(', ') }),
+    services !== undefined && language.text('tokenAt', { services: services.map(nameOf).join(', ') }),
     used ? phraseWithTime(context, 'lastUsedFrom', used.atMs, { address: used.address }) : language.text('unused'),
     phraseWithTime(context, 'linkCreated', createdMs),
   ]);
@@ -232,7 +233,7 @@ ${box('rights', 'chosen', language.text('rightsChosen'), 'radio')}</fieldset>
 ${
   services.length > 0 &&
   html`<fieldset><legend>${language.text('tokenServices')}</legend>
-${services.map(({ uuid, type }) => box('services', uuid, html`${type.toUpperCase()} <code>${uuid}</code>`))}</fieldset>`
+${services.map(({ uuid, name }) => box('services', uuid, bdi(name)))}</fieldset>`
 }
 <label for="addresses">${language.text('tokenAddresses')}</label>
 <textarea id="addresses" name="addresses" rows="2" spellcheck="false" autocapitalize="none" placeholder="192.0.2.0/24">${typed('addresses')}</textarea>

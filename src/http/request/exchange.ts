@@ -40,7 +40,7 @@ export interface HttpService {
   readonly uuid: string;
   readonly options: HttpServiceOptions;
   /** All file transfer services of the configuration, which are the services that accept tokens. */
-  readonly fileServices: readonly { uuid: string; type: string }[];
+  readonly fileServices: readonly { uuid: string; name: string }[];
   readonly component: EventComponent;
   readonly chain: AuthChain;
   readonly sessions: SessionStore;

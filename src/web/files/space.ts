@@ -65,14 +65,13 @@ export async function showDownloadsLeft(): Promise<void> {
 function bar({ usedBytes, availableBytes }: Space): HTMLElement[] {
   const total = usedBytes + availableBytes;
   const percent = Math.round((usedBytes / total) * 100);
-  const facts = [
-    uploadText('spaceUsed', { used: sizeText(usedBytes), total: sizeText(total) }),
-    uploadText('spaceFree', { free: sizeText(availableBytes) }),
-  ];
+  const isNearlyFull = usedBytes >= nearlyFull * total;
+  const facts = [uploadText('spaceUsed', { used: sizeText(usedBytes), total: sizeText(total) })];
+  if (isNearlyFull) facts.push(uploadText('spaceFree', { free: sizeText(availableBytes) }));
   // Each fact stays on one line.
   const words = facts.map((fact) => fact.replaceAll(' ', '\u00a0')).join(' ·\u00a0');
   const filled = make('span');
   filled.style.width = `${percent}%`;
   const attributes = { role: 'meter', 'aria-label': uploadText('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };
-  return [make('p.hint', words), make('div', { className: usedBytes < nearlyFull * total ? 'meter' : 'meter full', attributes }, filled)];
+  return [make('p.hint', words), make('div', { className: isNearlyFull ? 'meter full' : 'meter', attributes }, filled)];
 }

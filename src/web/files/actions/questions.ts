@@ -1,5 +1,5 @@
 import { ask, cancelButton, firstOf } from '../../shared/dialogs.ts';
-import { byId } from '../../shared/dom.ts';
+import { byId, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { refreshRows } from '../rows/rows.ts';
@@ -8,6 +8,7 @@ import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from
 import { nextName } from '../uploads/upload.ts';
 import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.ts';
 import { askName, noticeUndoable } from './members.ts';
+import { isRenameOffered } from './rename.ts';
 import { forgetShared } from './shared-marks.ts';
 
 type Answer = (form: HTMLFormElement, button: HTMLButtonElement) => Promise<void>;
@@ -147,4 +148,42 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
 function splitPlace(path: string): { name: string; folder: string } {
   const start = path.lastIndexOf('/') + 1;
   return { name: path.slice(start), folder: homeUrl(path.slice(0, start)) };
+}
+
+/** Shows the keys of the page, with a box that turns the single-key shortcuts on or off. */
+export async function showKeys(areOn: boolean, turn: (isOn: boolean) => void): Promise<void> {
+  const keys: [string[], string][] = [
+    [['↑', '↓'], text('keyMove')],
+    [['Enter'], `${text('keyOpen')} / ${text('preview')}`],
+    [[text('spaceKey')], text('keySelect')],
+    [[text('shiftKey'), '↑', '↓'], text('keyExtend')],
+    [[text('controlKey'), 'A'], text('selectAll')],
+    [[text('shiftKey'), 'F10'], text('keyActions')],
+    [[text('deleteKey')], text('delete')],
+    ...(isRenameOffered
+      ? ([
+          [['F2'], text('rename')],
+          [[text('controlKey'), 'Z'], text('keyUndo')],
+        ] as [string[], string][])
+      : []),
+    [['a', '…', 'z'], text('keyTypeAhead')],
+    [['/'], text('search')],
+    [['Esc'], text('keyEscape')],
+    [['?'], text('keyHelp')],
+  ];
+  const list = make('dl');
+  for (const [names, meaning] of keys) list.append(make('dt', ...names.map((name) => make('kbd', name))), make('dd', meaning));
+  const enabled = make('input', { type: 'checkbox', checked: areOn });
+  enabled.addEventListener('change', () => turn(enabled.checked));
+  await ask({
+    title: text('shortcuts'),
+    content: [
+      list,
+      document.getElementById('upload') !== null && make('p.hint', text('pasteHelp')),
+      document.getElementById('upload') !== null && make('p.hint', text('uploadsHelp')),
+      make('label.line', enabled, text('shortcutsOn')),
+    ],
+    buttons: [{ value: 'cancel', label: text('close') }],
+    isText: true,
+  });
 }

@@ -88,21 +88,19 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   const opening = isFolder(row) ? ({ label: text('keyOpen'), icon: 'files' } as const) : ({ label: text('preview'), icon: 'eye' } as const);
   if (isOne && canOpen) list.push({ ...opening, run: () => rowLink(row).click() });
   if (isOne && canOpen && isFolder(row))
-    list.push({ label: text('openInTab'), icon: 'plus', run: () => void window.open(rowLink(row).href, '_blank', 'noopener') });
+    list.push({ label: text('openInTab'), icon: 'newTab', run: () => void window.open(rowLink(row).href, '_blank', 'noopener') });
   if (may('read') && areInOneFolder(rows)) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
   for (const { label, icon: iconName, run } of actionsFor(rows.length)) list.push({ label, icon: iconName, run: () => run(rows) });
-  if (isOne) {
-    list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
-  }
   for (const button of byId('actions').querySelectorAll<HTMLButtonElement>(isOne ? '.trigger' : '.trigger:not([data-one])'))
     list.push({
       label: button.textContent ?? '',
-      icon: (button.dataset.icon as IconName | undefined) ?? 'right',
+      icon: (button.dataset.icon as IconName | undefined) ?? 'resume',
       run: () => submit(rows, button),
       isDanger: button.dataset.icon !== undefined && button.matches('.danger'),
     });
+  if (isOne) list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
   if (may('delete')) list.push({ label: text('delete'), icon: 'trash', run: () => void deleteRows(rows), isDanger: true });
-  return list;
+  return list.sort((a, b) => +!!a.isDanger - +!!b.isDanger);
 }
 
 /** Downloads a single file directly, and anything else as an archive through the form of the selection. */

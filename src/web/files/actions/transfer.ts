@@ -159,7 +159,7 @@ class FolderBrowser {
   readonly #isHere = make('span.hint', { id: 'is-here', hidden: true });
   readonly #place = make('p.place-here', { role: 'status' });
   readonly #problem = make('p.notice.error', { hidden: true, role: 'alert' });
-  readonly #filter = make('input', { type: 'search', ariaLabel: text('filterHint'), placeholder: text('filter'), autocomplete: 'off' });
+  readonly #filter = make('input', { type: 'search', ariaLabel: text('filter'), placeholder: text('filter'), autocomplete: 'off' });
   readonly #folders = make('ul.names', { ariaLabel: transferText('folders') });
   readonly #name = make('input', { ariaLabel: text('folderName'), placeholder: text('folderName'), maxLength: 255, autocomplete: 'off' });
   readonly #newFolder = make(

@@ -1,8 +1,7 @@
-import { ask } from '../../shared/dialogs.ts';
-import { byId, make, makeButton } from '../../shared/dom.ts';
+import { byId, makeButton } from '../../shared/dom.ts';
 import { addToMenu } from '../../shared/menu.ts';
+import { loadPart } from '../../shared/parts.ts';
 import { deleteRows, undoLast } from '../actions/members.ts';
-import { isRenameOffered } from '../actions/rename.ts';
 import { openRowMenu } from '../actions/row-menu.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
@@ -23,41 +22,10 @@ function hasShortcuts(): boolean {
   }
 }
 
+/** Shows the keys in a dialog, whose code is loaded on demand. */
 async function showHelp(): Promise<void> {
-  const keys: [string[], string][] = [
-    [['↑', '↓'], text('keyMove')],
-    [['Enter'], `${text('keyOpen')} / ${text('preview')}`],
-    [[text('spaceKey')], text('keySelect')],
-    [[text('shiftKey'), '↑', '↓'], text('keyExtend')],
-    [[text('controlKey'), 'A'], text('selectAll')],
-    [[text('shiftKey'), 'F10'], text('keyActions')],
-    [[text('deleteKey')], text('delete')],
-    ...(isRenameOffered
-      ? ([
-          [['F2'], text('rename')],
-          [[text('controlKey'), 'Z'], text('keyUndo')],
-        ] as [string[], string][])
-      : []),
-    [['a', '…', 'z'], text('keyTypeAhead')],
-    [['/'], text('filterHint')],
-    [['Esc'], text('keyEscape')],
-    [['?'], text('keyHelp')],
-  ];
-  const list = make('dl');
-  for (const [names, meaning] of keys) list.append(make('dt', ...names.map((name) => make('kbd', name))), make('dd', meaning));
-  const enabled = make('input', { type: 'checkbox', checked: hasShortcuts() });
-  enabled.addEventListener('change', () => localStorage.setItem(storageKey, enabled.checked ? 'on' : 'off'));
-  await ask({
-    title: text('shortcuts'),
-    content: [
-      list,
-      document.getElementById('upload') !== null && make('p.hint', text('pasteHelp')),
-      document.getElementById('upload') !== null && make('p.hint', text('uploadsHelp')),
-      make('label.line', enabled, text('shortcutsOn')),
-    ],
-    buttons: [{ value: 'cancel', label: text('close') }],
-    isText: true,
-  });
+  const part = await loadPart(() => import('../actions/questions.ts'));
+  await part?.showKeys(hasShortcuts(), (isOn) => localStorage.setItem(storageKey, isOn ? 'on' : 'off'));
 }
 
 /** Pause in milliseconds after which a letter starts a new search for a name. */

@@ -6,7 +6,6 @@ import { selectedRows, selectOnly } from './selection.ts';
 
 const field = make('input.filter', {
   type: 'search',
-  ariaLabel: text('filterHint'),
   autocomplete: 'off',
   name: 'search',
   required: true,
@@ -172,7 +171,7 @@ export function startFilter(): void {
   field.value = '';
   // In the trash, for example, there are no subfolders to search.
   below.hidden = field.form === null;
-  field.placeholder = text(field.form ? 'search' : 'filter');
+  field.placeholder = field.ariaLabel = text(field.form ? 'search' : 'filter');
   search?.querySelector('select')?.addEventListener('change', apply);
   byId('list').after(matches, nothing);
   whenRowsChange((wanted) => {

@@ -98,16 +98,16 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
  * @param all label of the field, for pages that show no folder; such a form searches all files of the account
  */
 export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }, all?: string): Html {
-  const hint = all ?? language.text('searchHint');
+  const hint = all ?? language.text('search');
   const option = (value: string, label: string, isChosen: boolean) =>
     html`<option value="${value}"${isChosen && html` selected`}>${label}</option>`;
   const scope = html`<select name="scope" aria-label="${language.text('scope')}">
 ${option('', language.text('scopeHere'), !asked.isEverywhere)}${option('everywhere', language.text('scopeEverywhere'), asked.isEverywhere)}
 </select>`;
   return html`<form class="search" role="search" method="get"${all !== undefined && html` action="/home/"`}>
+<button class="quiet" title="${hint}"><span class="hidden">${hint}</span></button>
 <input type="search" class="filter" name="search" value="${asked.text}" placeholder="${hint}" aria-label="${hint}" required maxlength="255" autocomplete="off">
 ${path !== '/' && scope}
-<button class="quiet" title="${hint}"><span class="hidden">${hint}</span></button>
 </form>`;
 }
 

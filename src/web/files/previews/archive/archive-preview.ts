@@ -96,6 +96,14 @@ export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLE
   }
 }
 
+function folderOf({ name }: ZipMember): string {
+  return name.slice(0, name.lastIndexOf('/') + 1);
+}
+
+function compareMembers(a: ZipMember, b: ZipMember): number {
+  return compare(folderOf(a), folderOf(b)) || compare(a.name, b.name);
+}
+
 async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLElement> {
   const count = make('p.hint', { role: 'status' });
   const problem = make('p', { role: 'alert' });
@@ -112,6 +120,8 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
     }
   };
 
+  // The folder of the last listed member. Its files are below it, without the path in their names.
+  let group = '';
   const nextItems = async () => {
     const before = archive.members.length;
     const read = archive.next(batch);
@@ -122,19 +132,29 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
     count.textContent = archive.isAtEnd() ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
     const added = members.slice(before);
     // Only the members of a complete list are sorted. Members that are read later could belong between them.
-    return (before === 0 && archive.isAtEnd() ? added.sort((a, b) => compare(a.name, b.name)) : added).map(item);
+    const sorted = before === 0 && archive.isAtEnd() ? added.sort(compareMembers) : added;
+    return sorted.flatMap((member) => {
+      const last = group;
+      group = folderOf(member);
+      return member.isFolder || group === last || group === '' ? item(member) : [head(group), item(member)];
+    });
+  };
+
+  const head = (folder: string, ...facts: string[]) => {
+    const name = make('bdi', escapeInvisible(folder));
+    const about = [previewText('folder'), ...facts].join(' ·\u00a0');
+    return make('li', make('span.i.folder', name), make('span.hint', about));
   };
 
   const item = (member: ZipMember) => {
-    const look = member.isFolder ? 'folder' : fileIconClasses(member.name);
-    const name = make('bdi', escapeInvisible(member.name));
-    const isText = !member.isFolder && look.split(' ').includes('text');
-    const shown = isText ? openButton(member, look, name) : make('span', { className: `i ${look}` }, name);
-    const changed = member.modifiedMs === undefined ? [] : [time.format(member.modifiedMs)];
-    const about = [member.isFolder ? previewText('folder') : sizeText(member.sizeBytes), ...changed]
-      .map((fact) => fact.replaceAll(' ', '\u00a0'))
-      .join(' ·\u00a0');
-    return make('li', shown, make('span.hint', about), !member.isFolder && saver(member));
+    const changed = member.modifiedMs === undefined ? [] : [time.format(member.modifiedMs).replaceAll(' ', '\u00a0')];
+    if (member.isFolder) return head(member.name, ...changed);
+    const look = fileIconClasses(member.name);
+    const folder = folderOf(member);
+    const name = make('bdi', escapeInvisible(member.name.slice(folder.length)));
+    const shown = look.split(' ').includes('text') ? openButton(member, look, name) : make('span', { className: `i ${look}` }, name);
+    const about = [sizeText(member.sizeBytes).replaceAll(' ', '\u00a0'), ...changed].join(' ·\u00a0');
+    return make(folder === '' ? 'li' : 'li.nested', shown, make('span.hint', about), saver(member));
   };
 
   const openButton = (member: ZipMember, look: string, name: HTMLElement) => {

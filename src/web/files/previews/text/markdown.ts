@@ -75,7 +75,7 @@ export async function showMarkdown(text: string, { place, showProgram, signal }:
   };
 
   const list = ({ ordered, start, items }: Tokens.List) => {
-    const shown = items.map((item) => make('li', ...all(item.tokens)));
+    const shown = items.map((item) => make(item.task ? 'li.task' : 'li', ...all(item.tokens)));
     return ordered ? make('ol', { start: Number(start) || 1 }, ...shown) : make('ul', ...shown);
   };
 
