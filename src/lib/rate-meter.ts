@@ -1,6 +1,7 @@
-/** The part of the clock that is used here. Scripts of pages have no other part. */
+/** The part of the clock that is used here. Without `clock.ts`, scripts of pages can use this file, too. */
 interface Clock {
   monotonicMs(): number;
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
 /** Counts occurrences that may be too frequent for one log line each. They are logged at most once per period, with their number. */
