@@ -182,3 +182,26 @@ browserTest('the events of a refused file show the reason, and lead to the page 
   await page.locator('.facts').getByRole('link', { name: 'alice' }).click();
   await page.getByRole('heading', { level: 1, name: 'alice' }).waitFor();
 });
+
+browserTest('each section shows its title at once, and the same line until its data arrive, without an empty table', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url);
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/api\/(held|handlers|expectations|deliveries)/, async (route) => {
+    await gate;
+    await route.continue();
+  });
+  const titles = { held: 'Held uploads', handlers: 'Handlers', expectations: 'Due files', deliveries: 'Deliveries' };
+  for (const [section, title] of Object.entries(titles)) {
+    await page.locator(`#sections [data-section="${section}"]`).click();
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    assert.equal(await page.locator('main').innerText(), `${title}\n\nLoading …`);
+  }
+  release();
+  await page.locator('main .loading').waitFor({ state: 'detached' });
+  await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
+});

@@ -79,7 +79,7 @@ browserTest('no section offers a viewer a control that changes something; an ope
     await page.goto(`${console.url}/${hash}`);
     await page.getByRole('heading', { level: 1, name: heading }).waitFor();
     await page.locator('main .panel').last().waitFor();
-    await page.getByText('Loading').waitFor({ state: 'detached' });
+    await page.getByText('Loading').first().waitFor({ state: 'detached' });
     const closed = page.locator('main details:not([open]) > summary');
     while ((await closed.count()) > 0) await closed.first().click();
     return page.locator('main').locator('button:visible, input[type=checkbox]:visible').allTextContents();
@@ -166,6 +166,7 @@ browserTest('problems are shown on top of the overview, each with a link; withou
       `all of ${what} is in sight without scrolling`,
     );
   }
+  assert.deepEqual(await strip.getByRole('link').allInnerTexts(), ['1 handler stopped', '1 handler failing']);
   await strip.getByRole('link', { name: '1 handler failing' }).click();
   const card = page.locator('.handler', { hasText: 'books' });
   await card.getByText('failing, 1 of 1 in 1 h').waitFor();

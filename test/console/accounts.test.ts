@@ -63,6 +63,10 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   assert.equal(hidden(server).length, 1);
   assert.equal(await remove(`uploads?id=${shown?.id}`), 1);
   assert.deepEqual([(await list('uploads')).total, hidden(server)], [0, []]);
+  for (const name of ['older', 'newer']) await begin(server, name, Buffer.alloc(10));
+  const paths = (await list('uploads')).items.map(({ path }) => path);
+  assert.deepEqual(paths, ['/newer', '/older'], 'the upload that was continued last comes first');
+  assert.equal(await remove('uploads?all=1'), 2);
 
   const guess = async (number: number) => (await server.get('/home/', { user: `alice:wrong-${number}` })).status;
   for (let number = 0; number < 3; number++) await guess(number);
@@ -96,8 +100,8 @@ test('guesses at a file account do not lock out the administrator of the same na
   assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 429);
   const items = async () => (await console.get('/api/bans', { user })).json<Listed>().items.map(({ id, account }) => [id, account]);
   assert.deepEqual(await items(), [
-    ['name:alice', 'alice'],
     ['name:administratoralice', 'administratoralice'],
+    ['name:alice', 'alice'],
   ]);
   const found = (await console.get('/api/bans?account=Administrator%20Alice', { user })).json<Listed>().items;
   assert.deepEqual(
@@ -105,7 +109,7 @@ test('guesses at a file account do not lock out the administrator of the same na
     ['name:administratoralice'],
   );
   for (let index = 0; index < 10; index++) await console.get('/api/me', { user: `alice:guess ${index}` });
-  assert.deepEqual((await items()).at(-1), ['name:administrator/alice', 'administrator/alice']);
+  assert.deepEqual((await items())[0], ['name:administrator/alice', 'administrator/alice']);
   assert.equal((await console.get('/api/bans', { user })).json<Listed>().items.at(-1)?.logins, 'console');
   const lifted = await console.send('DELETE', '/api/bans?all=1', { user });
   assert.deepEqual(lifted.json(), { removed: 3 });

@@ -28,7 +28,7 @@ export async function assertConsoleAccessible(t: TestContext, colorScheme: 'ligh
     await page.goto(`${console.url}/${hash}`);
     await page.getByRole('heading', { level: 1, name: heading }).waitFor();
     await page.locator('main .panel').last().waitFor();
-    await page.getByText('Loading').waitFor({ state: 'detached' });
+    await page.getByText('Loading').first().waitFor({ state: 'detached' });
     await look(hash);
     // An opened part may contain further parts that can be opened.
     const closed = page.locator('main details:not([open]) > summary');

@@ -9,7 +9,7 @@ import { pauseMs } from './live.ts';
 import { showOverview } from './overview/overview.ts';
 import { ask, Refused } from './request.ts';
 import { hashFor, parseRoute, type Route, type SectionName, sectionNames } from './route.ts';
-import { heading, isAbort, problem, type Stage, tell } from './section.ts';
+import { heading, isAbort, loadingLine, problem, type Stage, tell, wayTo } from './section.ts';
 import { findSession, loginToken, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
@@ -108,13 +108,20 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   configuration: async () => (await import('./configuration/configuration.ts')).showConfiguration,
 };
 
+/** Builds what every section shows until it has its data: its title, and a line. The section replaces both; an error replaces the line. */
+function opening({ section, id }: Route): HTMLElement[] {
+  const isNamed = id !== '' && (section === 'accounts' || section === 'expectations');
+  const title = heading(isNamed ? clear(id) : text(section));
+  return [...(id === '' ? [] : [wayTo(section)]), title, loadingLine()];
+}
+
 async function showSection(stage: Stage): Promise<void> {
   const { main, route, signal } = stage;
+  main.className = route.section;
+  main.replaceChildren(...opening(route));
   try {
     const [show] = await Promise.all([sections[route.section](route.id).catch(() => undefined), findEventKinds()]);
     if (signal.aborted) return;
-    main.className = route.section;
-    main.replaceChildren();
     if (!show) throw new Refused(0, text('partMissing'));
     if (hasKnownNames(route.section, route.query)) await show(stage);
     else showMissing(stage);
@@ -125,7 +132,6 @@ async function showSection(stage: Stage): Promise<void> {
       showMissing(stage, error.message);
       return;
     }
-    if (!main.querySelector('h1')) main.append(heading(text(route.section)));
     main.append(problem(error));
     isIncomplete = true;
     if (lostLine.isConnected) dropRepeated();
@@ -160,10 +166,11 @@ let isIncomplete = false;
 let isSeeking = false;
 const lostLine = make('p.lost', { role: 'alert' }, text('lost'));
 
-/** Removes what the line about the unreachable server says, too. Nothing else may ask for a reload while the console keeps trying. */
+/** Replaces what the line about the unreachable server says, too. Nothing else may ask for a reload while the console keeps trying. */
 function dropRepeated(): void {
   const repeated = [text('partMissing'), text('noConnection')];
-  for (const line of byId('main').querySelectorAll(':scope > .notice.error')) if (repeated.includes(line.textContent ?? '')) line.remove();
+  for (const line of byId('main').querySelectorAll(':scope > .notice.error'))
+    if (repeated.includes(line.textContent ?? '')) line.replaceWith(loadingLine());
 }
 
 /** Shows a message while the server is unreachable. Afterwards, reloads the page if a section could not be loaded. */

@@ -52,12 +52,13 @@ export function shownAs<E extends HTMLElement>(name: string, element: E): E {
   return element;
 }
 
-/** Scrolls to the part of the section that parameter `show` of the query names. */
+/** Focuses the part of the section that parameter `show` of the query names. Scrolls to it if it is not wholly visible. */
 export function scrollToShown(main: HTMLElement, { query }: Route): void {
   const shown = main.querySelector<HTMLElement>(`[data-shown-as="${CSS.escape(query.get('show') ?? '')}"]`);
   if (!shown) return;
   shown.tabIndex = -1;
-  shown.scrollIntoView();
+  const { top, bottom } = shown.getBoundingClientRect();
+  if (top < 0 || bottom > innerHeight) shown.scrollIntoView();
   shown.focus({ preventScroll: true });
 }
 
@@ -80,7 +81,7 @@ export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** Builds a line that is visible until the content of a panel has been loaded. */
+/** Builds a line that is visible until the content of a section or a panel has been loaded. */
 export function loadingLine(): HTMLElement {
   return make('p.hint.loading', text('loading'));
 }

@@ -6,7 +6,7 @@ import { choice, field } from '../fields.ts';
 import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, badge, facts, heading, panel, problem, type Stage, wayTo } from '../section.ts';
+import { actionButton, badge, facts, heading, loadingLine, panel, problem, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, numberText } from '../shown.ts';
 import { bodySource } from '../values.ts';
@@ -32,7 +32,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   submit.type = 'submit';
   const form = make('form.row.search', search, submit);
   form.addEventListener('submit', (event) => event.preventDefault());
-  main.append(heading(text('accounts')));
+  main.replaceChildren(heading(text('accounts')));
   if (mayChange()) main.append(make('div.pair', explainPanel(), authTestPanel()));
   main.append(form);
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
@@ -57,7 +57,9 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
   const load = async (search: string) => {
     latest = search;
     const loads = panels.map(async ({ element, load: loadPanel }, index) => {
-      element.querySelector('.notice')?.remove();
+      for (const line of element.querySelectorAll(':scope > :is(.notice, .loading)')) line.remove();
+      const loading = loadingLine();
+      if (!element.querySelector('tbody > tr')) element.append(loading);
       try {
         const count = await loadPanel(search);
         if (search !== latest) return;
@@ -67,6 +69,8 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
       } catch (error) {
         element.hidden = false;
         if (!signal.aborted) element.append(problem(error));
+      } finally {
+        loading.remove();
       }
     });
     await Promise.all(loads);
@@ -183,7 +187,7 @@ function textOf(value: unknown, className = ''): HTMLElement | undefined {
 export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
   const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
   const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;
-  main.append(
+  main.replaceChildren(
     wayTo('accounts'),
     heading(
       clear(name),

@@ -8,7 +8,7 @@ import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { ageElement, clear, datum, noValue, pathDatum, timeElement } from '../shown.ts';
+import { ageElement, clear, datum, noValue, numberText, pathDatum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { deviceName } from './device.ts';
 
@@ -142,7 +142,7 @@ export const collections: readonly Collection[] = [
       path,
       account,
       { title: text('linkKind'), cell: linkKind, className: 'plain' },
-      { title: text('uses'), cell: linkUses, className: 'number roomy' },
+      { title: text('uses'), cell: linkUses, className: 'roomy' },
       lastUse,
       expires,
     ],
@@ -163,9 +163,10 @@ function linkKind({ link, has_password }: Item): string {
   return `${translate('link', String(link))}${has_password ? text('withPassword') : ''}`;
 }
 
+/** Returns how often a link was used: the number of downloads, and for a link that takes uploads, how often it was opened. */
 function linkUses({ downloads, opened, maximum_downloads, link }: Item): string {
-  if (link === 'drop') return text('linkOpened', { count: Number(opened) });
-  return maximum_downloads === null ? String(downloads) : text('usesOf', { count: Number(downloads), total: Number(maximum_downloads) });
+  const count = Number(link === 'drop' ? opened : downloads);
+  return maximum_downloads === null ? numberText(count) : text('usesOf', { count, total: Number(maximum_downloads) });
 }
 
 /** A panel with a table; `load` shows the items that contain a text. */

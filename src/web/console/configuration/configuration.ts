@@ -11,7 +11,7 @@ import { confirm } from '../confirm.ts';
 import { field } from '../fields.ts';
 import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
-import { actionButton, badge, heading, panel, problem, refuse, type Stage, tell } from '../section.ts';
+import { actionButton, badge, heading, loadingLine, panel, problem, refuse, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum } from '../shown.ts';
 import { tree } from '../values.ts';
@@ -26,9 +26,7 @@ interface Findings {
 
 /** Shows the running configuration, the findings about its file, and what a reload would change. */
 export async function showConfiguration({ main, signal }: Stage): Promise<void> {
-  const findings = make('div');
-  const changes = make('div');
-  const running = make('div');
+  const [findings, changes, running] = [make('div', loadingLine()), make('div', loadingLine()), make('div', loadingLine())];
   const reloadButton = mayChange() ? actionButton(ownText('reload'), undefined, () => reload(load)) : undefined;
   const load = async () => {
     await Promise.all([
@@ -46,7 +44,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
       filled(running, signal, async () => [configurationView(await ask<RunningConfiguration>('GET', '/api/configuration', { signal }))]),
     ]);
   };
-  main.append(
+  main.replaceChildren(
     heading(text('configuration'), reloadButton, actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
     make('p.hint', ownText('configurationHint')),
     panel(ownText('findings'), findings),

@@ -36,7 +36,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary small');
   offer();
   const replayFailed = replayButton(text('replayFailed'), () => failedRequest(asked));
-  main.append(
+  main.replaceChildren(
     heading(text('deliveries'), replayFailed),
     filter(query, handlers),
     make(

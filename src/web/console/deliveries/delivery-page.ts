@@ -32,7 +32,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     ),
   );
   const isToldByAttempt = delivery.details === delivery.attempts.at(-1)?.error;
-  main.append(
+  main.replaceChildren(
     wayTo('deliveries'),
     heading(
       handlerText('deliveryTo', { name: handlerName(delivery.handler) }),

@@ -40,7 +40,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const again = replayButton(text('replayFailed'), () => onlyFailed(request));
   const status = make('div', { role: 'status' });
   const results = make('div.results');
-  main.append(
+  main.replaceChildren(
     wayTo('deliveries'),
     heading(
       text(isDryRun ? 'dryRun' : 'replay'),

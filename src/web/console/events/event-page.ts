@@ -28,7 +28,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   // taken from the other events of the same request.
   const reason = eventReason(event) || (event.data.inspection ? request_events.map(eventReason).find(Boolean) : undefined) || '';
   const kind = eventKind(event.id);
-  main.append(
+  main.replaceChildren(
     wayTo('events'),
     heading(
       kind ? text('eventTitle', { id: event.id, name: clear(kind.name) }) : `${text('event')} ${event.id}`,

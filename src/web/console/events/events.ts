@@ -107,7 +107,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     table.element,
     more.element,
   );
-  main.append(heading(text('events'), tail.badge, tail.button), bar.element, range.element, chart.element, results);
+  main.replaceChildren(heading(text('events'), tail.badge, tail.button), bar.element, range.element, chart.element, results);
   const isSearched = bar.isGood() && range.isGood;
   if (!isSearched) {
     replay?.setAttribute('disabled', '');

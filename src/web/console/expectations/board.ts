@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, heading, loadingLine, panel, type Stage, tell } from '../section.ts';
+import { actionButton, heading, panel, type Stage, tell } from '../section.ts';
 import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueTable } from './due-table.ts';
@@ -32,10 +32,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
   const todayPanel = panel(dueText('dueToday'), today.element);
   const openPanel = panel(dueText('dueOpen'), open.element);
   const finePanel = panel(dueText('dueFine'), fine.element);
-  const panels = [todayPanel, openPanel, finePanel];
-  for (const one of panels) one.hidden = true;
   const cut = make('p.hint', { hidden: true });
-  const loading = loadingLine();
 
   const load = async () => {
     const midnight = new Date();
@@ -58,15 +55,14 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
     const ofToday = runs.filter(isOfToday);
     await Promise.all([today.show([...ofToday.filter(isLacking), ...ofToday.filter((one) => !isLacking(one))]), open.show(earlier)]);
     fine.show(expectations.filter(isFine));
-    loading.remove();
-    todayPanel.hidden = false;
     openPanel.hidden = earlier.length === 0;
     finePanel.hidden = expectations.length > 0 && !expectations.some(isFine);
     cut.hidden = countOf(runs) === total;
     cut.textContent = text('heldMore', { shown: countOf(runs), total });
   };
-  main.append(heading(text('expectations'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')), loading, ...panels, cut);
   await load();
+  const refresh = actionButton(text('heldRefresh'), 'refresh', load, 'compact');
+  main.replaceChildren(heading(text('expectations'), refresh), todayPanel, openPanel, finePanel, cut);
   let isPlanned = false;
   const news = () => {
     if (isPlanned) return;

@@ -100,11 +100,12 @@ export function dueTable(caption: string, { groupOf, nameOf, isToday = false, re
     cell: ({ key, runs }) => {
       const [{ occurrence }, ...others] = runs;
       if (occurrence && others.length === 0) return single.cell(occurrence);
-      if (!runs.some(isMiss)) return undefined;
+      const missing = countOf(runs.filter(isMiss));
+      if (missing === 0) return undefined;
       // This button is kept when the table shows new data. So the missing files are determined only when the button is pressed.
       const misses = () => (table.find(key)?.runs ?? runs).filter(isMiss);
       const ask = act(async () => excuseAll(await askSingly(misses())), reload);
-      return make('div.row', makeButton(dueText('excuseAll'), undefined, ask, 'small'));
+      return make('div.row', makeButton(dueText(missing === 1 ? 'excuse' : 'excuseAll'), undefined, ask, 'small'));
     },
   };
   const columns = [...(nameOf ? [nameColumn] : []), due, state, ...(mayChange() ? [action] : [])];

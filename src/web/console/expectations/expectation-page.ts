@@ -10,7 +10,7 @@ import { durationText, formatTag } from '../../shared/locale.ts';
 import { localTime } from '../fields.ts';
 import { colon, text } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
-import { actionButton, facts, heading, loadingLine, panel, type Stage, wayTo } from '../section.ts';
+import { actionButton, facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, dueElement, numberText } from '../shown.ts';
 import { dueTable } from './due-table.ts';
@@ -54,8 +54,6 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     panel(dueText('duePunctuality'), make('p.hint', dueText('duePunctualityHint')), figures),
     make('section.panel', make('div.heading', make('h2', dueText('dueHistory')), excuse), table.element),
   ];
-  for (const one of panels) one.hidden = true;
-  const loading = loadingLine();
   const load = async () => {
     const url = withQuery(`/api/expectations/${encodeURIComponent(route.id)}/occurrences`, { days: String(days), by_day_in: readerZone });
     const [{ expectations }, { runs = [], punctuality, options }] = await Promise.all([
@@ -77,13 +75,11 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     await table.show(byDay.reverse().flat());
     misses = runs.filter(isMiss);
     excuse.hidden = countOf(misses) < 2 || !mayChange();
-    loading.remove();
-    for (const one of panels) one.hidden = false;
   };
   const head = heading('', actionButton(text('heldRefresh'), 'refresh', load, 'compact'));
   head.querySelector('h1')?.replaceChildren(title);
-  main.append(wayTo('expectations'), head, loading, ...panels);
   await load();
+  main.replaceChildren(wayTo('expectations'), head, ...panels);
 }
 
 /**

@@ -162,7 +162,8 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
   const [first, last] = [misses[0], misses.at(-1)];
   if (!first || !last) return false;
   const reason = reasonInput();
-  const progress = progressBar(dueText('excuseAll'), misses.length);
+  const label = dueText(misses.length === 1 ? 'excuse' : 'excuseAll');
+  const progress = progressBar(label, misses.length);
   const left = [...misses];
   let count = 0;
   let isStopped = false;
@@ -187,7 +188,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
       make('p.hint', dueText('excuseEffect')),
       progress.element,
     ],
-    buttons: [cancelButton(), { value: 'ok', label: dueText('excuseAll'), kind: 'primary' }],
+    buttons: [cancelButton(), { value: 'ok', label, kind: 'primary' }],
     check,
     onStop: () => {
       isStopped = true;

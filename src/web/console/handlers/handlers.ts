@@ -28,8 +28,8 @@ export async function showHandlers({ main, route, signal }: Stage): Promise<void
     );
   };
   const refresh = async () => show(await findHandlers(signal));
-  main.append(heading(text('handlers')), missing.element, list, empty);
   await refresh();
+  main.replaceChildren(heading(text('handlers')), missing.element, list, empty);
   scrollToShown(main, route);
   listen('/api/live', signal, {
     messages: { overview: (overview: Overview) => show(overview) },
@@ -51,11 +51,7 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
       [text('waitingEvents'), numberText(waiting_events)],
       [text('oldest'), ageText(oldest_waiting_seconds)],
     ),
-    make(
-      'p.hint.ids',
-      uuid !== name && make('span', 'UUID ', datum(uuid, 'code')),
-      node !== '' && make('span', `${text('node')} `, datum(node)),
-    ),
+    make('p.hint.ids', make('span', 'UUID ', datum(uuid, 'code')), node !== '' && make('span', `${text('node')} `, datum(node))),
     make(
       'div.row',
       ...(mayChange() ? actions(handler, refresh) : []),

@@ -152,7 +152,9 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     more.hidden = items.length === total;
     more.textContent = text('heldMore', { shown: items.length, total });
   };
-  main.append(heading(text('held'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')));
-  main.append(panel(heldText('heldTitle'), make('p.hint', heldText('heldHint')), bulk, table.element, more));
   await load();
+  main.replaceChildren(
+    heading(text('held'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
+    panel(heldText('heldTitle'), make('p.hint', heldText('heldHint')), bulk, table.element, more),
+  );
 }

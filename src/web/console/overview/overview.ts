@@ -32,7 +32,7 @@ export async function showOverview({ main, route, signal }: Stage): Promise<void
   const tables = makeTables();
   const missing = incompleteLine();
   const problems = problemStrip();
-  main.append(heading(text('overview'), live), problems.element, missing.element, charts.element, server, ...tables.elements);
+  main.replaceChildren(heading(text('overview'), live), problems.element, missing.element, charts.element, server, ...tables.elements);
   const show = (current: Overview) => {
     byId('server').textContent = clear(current.server.name);
     missing.show(current.incomplete);
@@ -205,19 +205,21 @@ const nodeColumns: Column<NodeView>[] = [
 function problemLinks({ handlers, methods, inspections, nodes, held_uploads, missing_files }: Overview): HTMLElement[] {
   const down = (list: readonly MethodView[]) =>
     list.filter(({ state, reason }) => state !== 'disabled' && (state !== 'running' || reason !== '')).length;
+  // The most serious problem comes first.
   const counts = {
+    problemNodes: [nodes.filter(({ phase }) => phase === 'gone').length, hashFor('overview', '', { show: 'nodes' })],
+    problemMethods: [down(methods), hashFor('overview', '', { show: 'methods' })],
     problemInspections: [down(inspections), hashFor('overview', '', { show: 'inspections' })],
     problemStopped: [handlers.filter(({ state }) => state === 'stopped').length, hashFor('handlers')],
     problemFailing: [handlers.filter(({ state, is_failing }) => state === 'running' && is_failing).length, hashFor('handlers')],
-    problemPaused: [handlers.filter(({ state, waiting_events }) => state === 'paused' && waiting_events > 0).length, hashFor('handlers')],
-    problemMethods: [down(methods), hashFor('overview', '', { show: 'methods' })],
-    problemNodes: [nodes.filter(({ phase }) => phase === 'gone').length, hashFor('overview', '', { show: 'nodes' })],
-    problemHeld: [held_uploads ?? 0, hashFor('held')],
     problemMissing: [missing_files, hashFor('expectations')],
+    problemHeld: [held_uploads ?? 0, hashFor('held')],
+    problemPaused: [handlers.filter(({ state, waiting_events }) => state === 'paused' && waiting_events > 0).length, hashFor('handlers')],
   } as const;
+  // Inspections hold uploads, and operators pause handlers, on purpose. So these are warnings.
+  const intended = ['problemHeld', 'problemPaused'];
   return Object.entries(counts).flatMap(([name, [count, href]]) =>
-    // An operator intended the pause, so it is shown as a warning, not as an error.
-    count > 0 ? [make('a', { href, className: name === 'problemPaused' ? 'warn' : '' }, text(name as keyof typeof counts, { count }))] : [],
+    count > 0 ? [make('a', { href, className: intended.includes(name) ? 'warn' : '' }, text(name as keyof typeof counts, { count }))] : [],
   );
 }
 
