@@ -38,6 +38,7 @@ export const iconShapes = {
   right: 'm10 7 5 5-5 5',
   up: 'm7 14 5-5 5 5',
   down: 'm7 10 5 5 5-5',
+  check: 'm5 12.5 4.5 4.5L19 7.5',
 } as const;
 
 export type IconName = keyof typeof iconShapes;

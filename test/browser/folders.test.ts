@@ -72,7 +72,8 @@ browserTest('a folder opens without a page load, and Back restores the previous 
 
   await page.getByRole('link', { name: 'Size' }).click();
   await page.waitForURL('**/home/?sort=size&order=desc&folders=first');
-  await page.getByRole('button', { name: 'Folders first' }).click();
+  await page.locator('.sort summary').click();
+  await page.getByRole('link', { name: 'Folders first' }).click();
   await page.waitForURL('**/home/?sort=size&order=desc&folders=mixed');
   assert.equal(await page.locator('th.size').getAttribute('aria-sort'), 'descending');
   assert.ok(await isMarked(page), 'the page was never loaded again');
@@ -273,7 +274,7 @@ browserTest('files and folders are copied, also to a new folder; rows dragged to
   await dialog.getByRole('button', { name: 'New folder' }).click();
   await dialog.getByLabel('Name of the new folder').fill('Made here');
   await page.keyboard.press('Enter');
-  await dialog.locator('.place-here', { hasText: 'Target/Made here' }).waitFor();
+  await dialog.locator('.place-here', { hasText: 'Target / Made here' }).waitFor();
   await assertAccessible(page, 'a new folder to copy to');
   await dialog.getByRole('button', { name: 'Copy here' }).click();
   await page.getByText('Copied Folder to Target/Made here').waitFor();

@@ -89,11 +89,13 @@ browserTest(
     await page.getByRole('button', { name: 'Clear the filter' }).click();
     await page.getByRole('link', { name: 'f1.bin' }).waitFor();
 
-    const first = page.getByRole('button', { name: 'Folders first' });
-    assert.equal(await first.getAttribute('aria-pressed'), 'true', 'the button shows the state, not the action');
+    const first = page.getByRole('link', { name: 'Folders first' });
+    await page.locator('.sort summary').click();
+    assert.equal(await first.getAttribute('aria-current'), 'true', 'the menu shows the state, not the action');
     await first.click();
     await page.waitForURL('**/?sort=name&order=asc&folders=mixed');
-    assert.equal(await first.getAttribute('aria-pressed'), 'false');
+    await page.locator('.sort summary').click();
+    assert.equal(await first.getAttribute('aria-current'), null);
   },
 );
 

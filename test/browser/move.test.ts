@@ -55,7 +55,7 @@ browserTest('items are moved into folders and up; on a taken name both can be ke
   assert.equal(await dialog.getByRole('button', { name: 'Folder', exact: true }).count(), 0, 'a folder cannot be moved into itself');
   await dialog.getByRole('button', { name: 'Target' }).click();
   await dialog.getByRole('button', { name: 'Deep' }).click();
-  await dialog.locator('.place-here', { hasText: 'Target/Deep' }).waitFor();
+  await dialog.locator('.place-here', { hasText: 'Files / Target / Deep' }).waitFor();
   assert.ok(await here.isEnabled());
   assert.equal(await dialog.getByText('already in this folder').isVisible(), false);
   await dialog.getByRole('button', { name: 'Move here' }).click();
@@ -82,9 +82,8 @@ browserTest('items are moved into folders and up; on a taken name both can be ke
   await page.goto(`${server.url}/home/Target/Deep/`);
   await page.getByLabel('Select a.bin').check();
   await page.getByRole('button', { name: 'Move' }).click();
-  await dialog.getByRole('heading', { name: 'Move a.bin to a folder' }).waitFor();
-  await dialog.getByText('The item is already in this folder.').waitFor();
-  await dialog.getByRole('button', { name: 'Up to Target' }).click();
+  await dialog.getByRole('heading', { name: 'Move “a.bin” to a folder' }).waitFor();
+  await dialog.locator('.place-here', { hasText: /^Files \/ Target(?! \/)/ }).waitFor();
   await dialog.getByRole('button', { name: 'Up to Files' }).click();
   await dialog.getByRole('button', { name: 'Target' }).waitFor();
   await dialog.getByRole('button', { name: 'Move here' }).click();
@@ -230,14 +229,14 @@ browserTest(
     await (await replied).finished();
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
     await dialog.getByRole('button', { name: 'Deep' }).waitFor();
-    assert.match(await dialog.locator('.place-here').innerText(), /^Target/);
+    assert.match(await dialog.locator('.place-here').innerText(), /^Files \/ Target/);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.route('**/share.js', (route) => void held.push(route));
     for (let press = 0; press < 2; press++) await page.getByRole('button', { name: 'Share' }).click();
     await until('the code is requested', () => held.length === 1);
     await held.shift()?.continue();
-    await dialog.getByRole('heading', { name: 'Share a.bin' }).waitFor();
+    await dialog.getByRole('heading', { name: 'Share “a.bin”' }).waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'detached' });
   },

@@ -52,7 +52,7 @@ browserTest('search results in several folders are moved to one folder, except o
   // The dialog begins in the searched folder.
   await dialog.locator('.place-here', { hasText: 'Files' }).waitFor();
   await dialog.getByRole('button', { name: 'to', exact: true }).click();
-  await dialog.locator('.place-here', { hasText: /^to/ }).waitFor();
+  await dialog.locator('.place-here', { hasText: /^Files \/ to/ }).waitFor();
   await dialog.getByRole('button', { name: 'Move here' }).click();
   await page.getByText('Moved 2 items to to').waitFor();
   await page.locator('tr', { hasText: 'report 3.bin' }).getByRole('cell', { name: '/to', exact: true }).waitFor();
@@ -64,7 +64,7 @@ browserTest('search results in several folders are moved to one folder, except o
   await select('report 1.bin', 'report 2.bin');
   await bar.getByRole('button', { name: 'Copy' }).click();
   await dialog.getByRole('button', { name: 'to', exact: true }).first().click();
-  await dialog.locator('.place-here', { hasText: /^to/ }).waitFor();
+  await dialog.locator('.place-here', { hasText: /^Files \/ to/ }).waitFor();
   await dialog.getByRole('button', { name: 'Copy here' }).click();
   await page.getByText('7 items were found.').waitFor();
   assert.ok(['a/report 1.bin', 'to/report 1.bin', 'b/report 2.bin', 'to/report 2.bin'].every(exists));

@@ -73,7 +73,7 @@ browserTest(
     await dialog.getByRole('button', { name: 'More actions' }).click();
     assert.deepEqual(await dialog.getByRole('menuitem').allInnerTexts(), ['Share', 'Rename', 'Copy', 'Move', 'Delete']);
     await dialog.getByRole('menuitem', { name: 'Move' }).click();
-    await page.getByRole('dialog', { name: 'Move p4.png to a folder' }).getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog', { name: 'Move “p4.png” to a folder' }).getByRole('button', { name: 'Cancel' }).click();
     await shows('p4.png', '4 of 5');
     for (const name of ['p44.png', 'p4.png']) {
       await dialog.getByRole('button', { name: 'More actions' }).click();

@@ -38,8 +38,9 @@ export async function assertAllByForms(t: TestContext, look: Pick<BrowserOptions
   assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt']);
   await page.getByRole('link', { name: 'Size' }).click();
   assert.deepEqual(await names(), ['Reports', 'large.txt', 'small.txt'], 'the largest file comes first');
-  await page.getByRole('button', { name: 'Folders first', pressed: true }).click();
-  await page.getByRole('button', { name: 'Folders first', pressed: false }).waitFor();
+  await page.locator('.sort summary').click();
+  await page.locator('.sort [aria-current]', { hasText: 'Folders first' }).click();
+  await page.waitForURL('**folders=mixed');
   assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports']);
   await page.goto(`${server.url}/home/`);
   assert.deepEqual(await names(), ['large.txt', 'small.txt', 'Reports'], 'the choice is kept');

@@ -111,7 +111,6 @@ export function isAbort(error: unknown): boolean {
 
 /** Icons that only the console uses, as paths on a grid of 24 units. */
 const ownShapes = {
-  check: 'm5 12.5 4.5 4.5L19 7.5',
   refresh: 'M4.6 9a8 8 0 0 1 14.6-1M19.5 4v4.5H15M19.4 15a8 8 0 0 1-14.6 1M4.5 20v-4.5H9',
   replay: 'm17 3.5 3.5 3.5-3.5 3.5M3.5 11V9a2 2 0 0 1 2-2h15M7 20.5 3.5 17 7 13.5m13.5-.5v2a2 2 0 0 1-2 2h-15',
   restore: 'M8.5 5 4 9.5 8.5 14M4 9.5h10.5a5.25 5.25 0 0 1 0 10.5H9',

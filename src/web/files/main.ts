@@ -80,17 +80,18 @@ function openNamed(name: string): boolean {
 }
 
 function startView(): void {
-  for (const view of ['list', 'grid'] as const) {
-    document.querySelector<HTMLAnchorElement>(`#tools .to-${view}`)?.addEventListener('click', (event) => {
+  const links = document.querySelectorAll<HTMLAnchorElement>('.views a');
+  for (const link of links) {
+    link.addEventListener('click', (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
+      const view = link.search.slice(6);
       const list = byId('list');
       list.classList.toggle('grid', view === 'grid');
-      byId('main').dataset.view = view;
       // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that the page supports
       document.cookie = `SVC_VIEW=${view}; Path=/home/; SameSite=strict; Max-Age=31536000`;
       list.dispatchEvent(new Event('viewchange'));
-      document.querySelector<HTMLElement>(view === 'grid' ? '#tools .to-list' : '#tools .to-grid')?.focus();
+      for (const other of links) other.ariaCurrent = `${other === link}`;
     });
   }
 }

@@ -25,8 +25,8 @@ interface ShownName {
 }
 
 /**
- * Shows at most two lines of each name. In a longer name, an ellipsis replaces the middle. Screen readers and the tooltip have the whole
- * name.
+ * Shows at most two lines of each name. In a longer name, ellipses replace the parts around its last number. Screen readers and the tooltip
+ * have the whole name.
  * @param shown returns all names of the table. The names are fitted again when the width of the table changes
  * @param draw creates the nodes of a part of a name
  * @returns a function that fits names in the next frame
@@ -69,7 +69,7 @@ export function keepShort(
 function fit(link: HTMLElement, name: string, width: number, draw: (part: string) => (Node | string)[]): void {
   const whole = escapeInvisible(visibleControls(name));
   measureAs(link, link.classList.contains('folder') ? 600 : 400);
-  const parts = middleCut(whole, width, matchIn(draw(whole)));
+  const parts = middleCut(whole, width, matchIn(draw(whole)) ?? lastNumber(whole));
   if (!parts && link.title === '') return;
   let place = link.querySelector('bdi');
   if (!place) {
@@ -89,6 +89,12 @@ export function measureAs(element: HTMLElement, weight = 400): void {
 /** Creates the nodes of the parts of a name. The page contains also the hidden parts, for screen readers and copying. */
 export function drawn(parts: readonly string[], draw: (part: string) => (Node | string)[] = (part) => [part]): (Node | string)[] {
   return parts.flatMap((part, index) => (index % 2 === 0 ? draw(part) : part === '' ? [] : [make('span.gap', make('span.hidden', part))]));
+}
+
+/** Returns the position of the last number before the extension, by which similar names often differ. */
+export function lastNumber(name: string): [from: number, to: number] | undefined {
+  const number = /\d+(?=\D*(\.[^.]{1,9})?$)/.exec(name);
+  return number ? [number.index, number.index + number[0].length] : undefined;
 }
 
 function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to: number] | undefined {

@@ -55,10 +55,11 @@ export interface PageAccount {
 export const views = ['list', 'grid'] as const;
 export type View = (typeof views)[number];
 
-/** Renders the links to both views. Styles hide the link of the current view. */
-export function viewSwitch({ language }: PageContext) {
-  return html`<a class="button quiet to-grid" href="?view=grid" title="${language.text('asGrid')}">${icon('grid')}<span class="hidden">${language.text('asGrid')}</span></a>
-<a class="button quiet to-list" href="?view=list" title="${language.text('asList')}">${icon('list')}<span class="hidden">${language.text('asList')}</span></a>`;
+/** Renders the switch with the links to both views. */
+export function viewSwitch({ language }: PageContext, shown: View) {
+  const link = (view: View, label: string) =>
+    html`<a class="button quiet to-${view}" href="?view=${view}" title="${label}"${view === shown && html` aria-current="true"`}>${icon(view)}<span class="hidden">${label}</span></a>`;
+  return html`<span class="views">${link('list', language.text('asList'))}${link('grid', language.text('asGrid'))}</span>`;
 }
 
 /** Renders the beginning of every page, up to the title in its head. */

@@ -1,6 +1,6 @@
 import type { DeliveryView, ListedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
-import { drawn, fits, measureAs, middleCut } from '../../shared/long-names.ts';
+import { drawn, fits, lastNumber, measureAs, middleCut } from '../../shared/long-names.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { accountLink } from '../events/event-table.ts';
 import { faultText, handlerName } from '../handler-names.ts';
@@ -70,8 +70,7 @@ function fit(place: HTMLElement, columnPx: number): void {
   measureAs(place);
   const width = getComputedStyle(place).webkitLineClamp === 'none' ? Number.POSITIVE_INFINITY : columnPx;
   const whole = name.textContent ?? '';
-  const number = [...whole.replace(/\.[^.]{1,9}$/, '').matchAll(/\d+/g)].at(-1);
-  const parts = middleCut(whole, width, number && [number.index, number.index + number[0].length]);
+  const parts = middleCut(whole, width, lastNumber(whole));
   name.replaceChildren(...drawn(parts ?? [whole]));
   if (folder) folder.hidden = parts !== undefined || !(fits(whole, width, 1) || fits(`${whole} ${folder.textContent}`, width));
 }

@@ -197,7 +197,7 @@ class FolderBrowser {
     this.#lately.append(make('span.hint', transferText('recent')), ...this.#recent.values());
     const head = make('div.head', this.#filter, add);
     this.element = make('div', this.#lately, this.#place, this.#problem, head, this.#newFolder, this.#folders);
-    void this.#browse(only);
+    void this.#begin(only);
   }
 
   /**
@@ -231,18 +231,26 @@ class FolderBrowser {
     return button;
   }
 
-  async #browse(url: string): Promise<void> {
+  /** A folder without sub-folders offers no destination for a move, so the choice begins in the folder above it. */
+  async #begin(url: string): Promise<void> {
+    await this.#browse(url);
+    if (this.#kind === 'move' && this.#wanted === url && this.#folderNames.length === 0 && url !== '/home/')
+      await this.#browse(above(url), true);
+  }
+
+  /** @param isOffer whether the shown folder stays if the other folder cannot be listed */
+  async #browse(url: string, isOffer = false): Promise<void> {
     this.#wanted = url;
     const content = await listMembers(url);
     // The reply for a folder that was pressed earlier can arrive later.
-    if (this.#wanted !== url) return;
+    if (this.#wanted !== url || (isOffer && typeof content === 'string')) return;
     // `inert` is set when the user presses "Move here". The command then uses the folder that is shown, so no other folder may appear.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? folderLabel(url) + text('colon') + content : undefined);
     if (typeof content === 'string') return;
     this.chosen = url;
     this.#names = new Set(content.map(({ name }) => name));
-    this.#place.replaceChildren(make('strong', folderLabel(url)), ' ', this.#isHere);
+    this.#place.replaceChildren(make('strong', wholePath(url)), ' ', this.#isHere);
     this.offer();
     this.#filter.value = '';
     const folders = content.filter(({ is_directory: isFolder, name }) => isFolder && !this.#moved.includes(memberUrl(name, true, url)));
@@ -258,7 +266,7 @@ class FolderBrowser {
       .filter((name) => normalised(name).includes(wanted))
       .map((name) => this.#wayTo(displayName(name), 'files', memberUrl(name, true, url)));
     if (url !== '/home/' && wanted === '') {
-      const parent = url.replace(/[^/]+\/$/, '');
+      const parent = above(url);
       items.unshift(this.#wayTo(transferText('folderUp', { name: folderLabel(parent) }), 'up', parent));
     }
     this.#folders.replaceChildren(...items.map((item) => make('li', item)));
@@ -266,7 +274,8 @@ class FolderBrowser {
     const inSight = new Set([url, ...[...this.#folders.querySelectorAll('button')].map(({ value }) => value)]);
     for (const [folder, button] of this.#recent) button.hidden = inSight.has(folder);
     this.#lately.hidden = [...this.#recent.values()].every(({ hidden }) => hidden);
-    if (items.length === 0) this.#folders.append(make('li.hint', wanted === '' ? transferText('noFolders') : text('noMatches')));
+    if (!items.some(({ value }) => value.startsWith(url)))
+      this.#folders.append(make('li.hint', wanted === '' ? transferText('noFolders') : text('noMatches')));
   }
 
   async #create(): Promise<void> {
@@ -284,6 +293,13 @@ class FolderBrowser {
     this.#problem.hidden = problem === undefined;
     this.#problem.textContent = problem ?? '';
   }
+}
+
+const above = (url: string) => url.replace(/[^/]+\/$/, '');
+
+function wholePath(url: string): string {
+  const top = text('files');
+  return url === '/home/' ? top : `${top} / ${folderLabel(url).replaceAll('/', ' / ')}`;
 }
 
 /** The browser stores this number of recently chosen folders, newest first, under a key for each account. */

@@ -1,5 +1,6 @@
 import { type ListingOrder, sortColumns } from '../../../../files/operations/sorted-listing.ts';
 import { bdi, Html, html, icon, nameHtml } from '../../../../lib/html.ts';
+import type { IconName } from '../../../../lib/icon-shapes.ts';
 import { memberPath, pathSegments, type VirtualPath } from '../../../../lib/virtual-path.ts';
 import { layout } from '../layout.ts';
 import { type PageContext, viewSwitch } from '../page.ts';
@@ -19,15 +20,17 @@ ${sortMenu(context, order)}
 </tr></thead>`;
 }
 
-/** Renders a menu with the orders of all columns, because the grid view has no column titles. */
+/** Renders a menu with the orders of all columns, because the grid view has no column titles, and with the switch "Folders first". */
 function sortMenu({ language }: PageContext, order: ListingOrder) {
-  const links = sortColumns.map((name) => {
-    const isSorted = order.column === name;
-    const label = html`${language.text(name)}${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}`;
-    return html`<li><a href="${columnQuery(order, name)}"${isSorted && html` aria-current="true"`}>${label}</a></li>`;
-  });
-  return html`<th role="columnheader" class="sort"><details><summary>${language.text('sortBy', { name: language.text(order.column) })}${icon('down')}</summary>
-<ul>${links}</ul></details></th>`;
+  const isFirst = order.folders === 'first';
+  const item = (query: string, label: string, isChosen: boolean, shape: IconName) =>
+    html`<li><a href="${query}"${isChosen && html` aria-current="true"`}>${label}${isChosen && icon(shape)}</a></li>`;
+  const direction = order.direction === 'asc' ? 'up' : 'down';
+  const links = sortColumns.map((name) => item(columnQuery(order, name), language.text(name), order.column === name, direction));
+  const folders = item(orderQuery({ ...order, folders: isFirst ? 'mixed' : 'first' }), language.text('foldersFirst'), isFirst, 'check');
+  const label = language.text('sortBy', { name: language.text(order.column) });
+  return html`<th role="columnheader" class="sort"><details><summary title="${label}">${icon('order')}<span>${label}</span></summary>
+<ul>${links}${folders}</ul></details></th>`;
 }
 
 function columnQuery(order: ListingOrder, column: ListingOrder['column']): string {
@@ -48,16 +51,6 @@ export function column(order: TableOrder, name: string, label: string, query: st
   const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
   return html`<th role="columnheader" class="${name}"${sort}><a href="${query}">
 <span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
-}
-
-/** The toggle button that lists folders before files. While it is not pressed, folders and files are mixed. */
-function foldersSwitch({ language }: PageContext, { column, direction, folders }: ListingOrder) {
-  const isFirst = folders === 'first';
-  const label = language.text('foldersFirst');
-  return html`<form class="switch" method="get">
-<input type="hidden" name="sort" value="${column}"><input type="hidden" name="order" value="${direction}">
-<button class="quiet" name="folders" value="${isFirst ? 'mixed' : 'first'}" aria-pressed="${isFirst ? 'true' : 'false'}" title="${label}">${icon('order')}<span>${label}</span></button>
-</form>`;
 }
 
 /** Yields the page of a folder in chunks. */
@@ -92,9 +85,9 @@ async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>)
 function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
   const { language } = context;
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
-  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${limitsData(model)}>
+  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}"${limitsData(model)}>
 ${folderHead(context, model)}
-${tools(context, model, html`${!context.linked && searchForm(context, model.path)}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
+${tools(context, model, html`${!context.linked && searchForm(context, model.path)}${viewSwitch(context, model.view)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data" autocomplete="off">
 <table id="list" role="table"${looks !== '' && html` class="${looks}"`} aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
