@@ -377,15 +377,3 @@ export function eventDefinition(id: number): EventDefinition {
 export function isEventId(id: number): boolean {
   return byId.has(id);
 }
-
-/** Formats the message of an event, which is its meaning with members of `data` inserted. */
-export function formatMessage(id: number, data: Readonly<Record<string, unknown>>): string {
-  const { texts } = eventDefinition(id);
-  let message = '';
-  for (let index = 0; index < texts.length; index++) {
-    const text = texts[index] as string;
-    const value = index % 2 === 0 ? text : data[text];
-    message += typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
-  }
-  return message;
-}

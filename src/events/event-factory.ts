@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { addressFamily, normaliseAddress } from '../lib/headers/forwarded-header.ts';
-import { formatMessage } from './catalogue.ts';
+import { eventDefinition } from './catalogue.ts';
 import type { EventAccount, EventDraft, EventPeer, EventServer, ServiceEvent } from './event.ts';
+import { eventIds } from './event-ids.ts';
 import { jsonTimestamps } from './timestamps.ts';
 
 const processUuid = '00000000-0000-4000-8000-000000000001';
@@ -74,6 +75,38 @@ function eventWith(data: Record<string, unknown>, draft: EventDraft, server: Eve
     component: draft.context.component,
     server,
   };
+}
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** Formats the message of an event, which is its meaning with members of `data` inserted. */
+export function formatMessage(id: number, data: Data): string {
+  const { texts } = eventDefinition(id);
+  let message = '';
+  for (let index = 0; index < texts.length; index++) {
+    const text = texts[index] as string;
+    const value = index % 2 === 0 ? text : id === eventIds.uploadHeld && text === 'reason' ? holdReason(data) : data[text];
+    message += typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+  }
+  return message;
+}
+
+const holdReasons: Data = {
+  verdict: 'an inspection requires a review',
+  failure: 'an inspection failed',
+  larger: 'the file is too large for an inspection',
+  late: 'the inspection is not finished yet',
+};
+
+/** Says why an upload is held: the message of the inspection that holds it, or words for the code in `reason`. */
+function holdReason({ reason, verdicts }: Data): unknown {
+  const code = String(reason);
+  const words = holdReasons[code] ?? reason;
+  const wanted = code === 'verdict' ? 'hold' : code;
+  const all: readonly Data[] = Array.isArray(verdicts) ? verdicts : [];
+  const given = all.find(({ verdict, message }) => verdict === wanted && typeof message === 'string' && message !== '')?.message;
+  if (given === undefined) return words;
+  return code === 'verdict' ? given : `${words}: ${given}`;
 }
 
 /** The JSON of objects that many events share: the server, components, and accounts of connections. */

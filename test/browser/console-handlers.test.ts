@@ -62,6 +62,32 @@ browserTest('the request of a delivery is copied as a curl command with masked s
   assert.equal(await page.getByRole('button', { name: 'Copy as cURL' }).count(), 0, 'there is no request to copy');
 });
 
+browserTest('the event of a failed delivery links to the delivery, its event and the handler; Replay repeats that delivery', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const { server, console } = await startConsole(t, {
+    event_handlers: { hook: { type: 'http', name: 'archive', url: receiver.url, target: '40017', retry_count: 0 } },
+  });
+  for (const name of ['a', 'b']) await server.put(`/home/${name}.txt`, 'x');
+  type Failure = { uuid: string; data: { event_uuid: string } };
+  const failures = async () => (await console.get('/api/events?id=20174', asOperator)).json<{ events: Failure[] }>().events;
+  await until('both failures are reported', async () => (await failures()).length === 2);
+  const event = (await failures())[1] as Failure;
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, `#events/${event.uuid}`);
+  const fact = (name: string) => page.locator('.facts > div', { has: page.getByText(name, { exact: true }) }).getByRole('link');
+  assert.equal(await fact('Event of this delivery').getAttribute('href'), `#events/${event.data.event_uuid}`);
+  assert.equal(await fact('Handler').getAttribute('href'), '#handlers?show=hook');
+  assert.equal(await page.getByText('Component', { exact: true }).count(), 0, 'the handler is the component');
+  const asked = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/replays'));
+  await page.getByRole('button', { name: 'Replay' }).click();
+  const { deliveries } = (await asked).postDataJSON() as { deliveries: string[] };
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await fact('Delivery').click();
+  await page.getByRole('heading', { name: 'Delivery to archive' }).waitFor();
+  assert.deepEqual(deliveries, [decodeURIComponent(page.url().split('#deliveries/')[1] ?? '')]);
+  await page.getByRole('link', { name: event.data.event_uuid }).waitFor();
+});
+
 browserTest(
   'the list of deliveries names file and account; its filters distinguish requests of the service from those that people repeated',
   async (t) => {

@@ -225,6 +225,36 @@ browserTest(
   },
 );
 
+browserTest('in a list of events, the cause at the end of a message is not cut, although older times have a date', async (t) => {
+  const name = 'audit-with-a-very-long-identifier-for-the-central-compliance-archive';
+  const receiver = await startReceiver(t, { otherwise: { status: 500, reason: 'The archive is read-only until tomorrow' } });
+  const { server, console } = await startConsole(t, {
+    event_handlers: { hook: { type: 'http', name, url: receiver.url, target: '40017', retry_count: 0 } },
+  });
+  await server.put('/home/a.txt', 'a');
+  const page = await openBrowser(t, { expectedErrors: /401/, viewport: { width: 1280, height: 900 } });
+  await page.route(/\/api\/events\?/, async (route) => {
+    const reply = await route.fetch();
+    await route.fulfill({ response: reply, body: (await reply.text()).replaceAll(/("timestamp":")\d+/g, '$11700000000') });
+  });
+  await until('the failure is reported', async () => (await console.get('/api/events?id=20174', asOperator)).text.includes('read-only'));
+  await signIn(page, console.url, '#events?id=20174');
+  await page.locator('.of-events tbody tr').first().waitFor();
+  for (const width of [1280, 1100, 1024, 768]) {
+    await page.setViewportSize({ width, height: 900 });
+    const { tall, shown, account, time } = await page
+      .locator('.of-events tbody tr')
+      .first()
+      .evaluate((row) => {
+        const message = row.querySelector('.two-lines');
+        const [first, account] = ['td', '.of-account'].map((cell) => row.querySelector(cell)?.getBoundingClientRect().width ?? 0);
+        return { tall: message?.scrollHeight ?? 0, shown: message?.clientHeight ?? 0, account: account ?? 0, time: first ?? 0 };
+      });
+    assert.ok(shown > 0 && tall <= shown + 1, `the cause is visible at ${width} px`);
+    assert.ok(time < 125 && account < 115, `${time} and ${account} px at ${width} px`);
+  }
+});
+
 browserTest('events whose client is unknown show no address', async (t) => {
   const { server, console } = await startConsole(t);
   await server.put('/home/a.txt', 'a');

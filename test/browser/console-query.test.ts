@@ -60,6 +60,20 @@ browserTest(
     await page.locator('.chip', { hasText: 'account:alice' }).waitFor();
     await page.locator('.chip', { hasText: 'event:40017' }).waitFor();
     const bar = page.getByRole('combobox', { name: 'Search' });
+    await bar.fill('acount:alice');
+    await bar.press('Enter');
+    await page.getByRole('alert').getByText('There is no key "acount"; did you mean account:?').waitFor();
+    await bar.fill('user:alice');
+    await bar.press('Enter');
+    await page.getByRole('alert').getByText('There is no key "user"; the keys are event, account,').waitFor();
+    assert.equal(await page.locator('.chip').count(), 2, 'nothing was searched');
+    for (const words of ['"acount:alice"', 'https://example.com/a', 'failed: 12:30']) {
+      await bar.fill(words);
+      await bar.press('Enter');
+      await page.locator('.chip', { hasText: 'text:' }).getByText(words.replaceAll('"', '')).waitFor();
+      await page.goBack();
+      await page.locator('.chip', { hasText: 'text:' }).waitFor({ state: 'detached' });
+    }
     await bar.fill('event:99999');
     await bar.press('Enter');
     await page.getByRole('alert').getByText('There is no event "99999".').waitFor();
@@ -124,7 +138,7 @@ browserTest('a time range is selected on the histogram; routine events are shown
   await page.getByRole('button', { name: '24 hours' }).click();
   await page.locator('.histogram .badge').getByText('partial').waitFor();
   assert.match(await page.locator('.histogram > p').innerText(), /Events before .* are not counted here/);
-  assert.match(await page.locator('.histogram .told').innerText(), /^\d+ events, 0 failures$/);
+  assert.match(await page.locator('.histogram .told').innerText(), /^\d+ events, 0 failed$/);
   assert.equal(Math.round(Number(await page.locator('.histogram .uncounted').getAttribute('width'))), 300);
 });
 

@@ -31,7 +31,7 @@ browserTest('after the server was killed and restarted, the console asks for the
   const second = await serve({ web: portOf(first.web), console: portOf(first.url) });
   // Sessions of administrators end with the process, so the page asks for the login. No reload is necessary.
   await page.getByLabel('User name').waitFor({ timeout: 15_000 });
-  await page.getByText('Your session has ended.').waitFor();
+  await page.getByText('Your session has ended: the server was restarted').waitFor();
   await page.getByLabel('User name').fill('olga');
   await page.getByLabel('Password').fill(operatorPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventCatalogue, eventDefinition, eventGroups, formatMessage } from '../../src/events/catalogue.ts';
+import { eventCatalogue, eventDefinition, eventGroups } from '../../src/events/catalogue.ts';
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { SharedMembers } from '../../src/events/event.ts';
-import { eventJson, processAccount } from '../../src/events/event-factory.ts';
+import { eventJson, formatMessage, processAccount } from '../../src/events/event-factory.ts';
 import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts';
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -18,6 +18,17 @@ const allIds = [
   40068, 40028, 40069, 40071, 40072, 40073, 40074, 40075, 40101, 40102, 20192, 20193, 20194, 20201, 20202, 40081, 40082, 40083, 40084,
   40085, 40086, 40091, 40092, 40093, 40094, 40095, 40096,
 ];
+
+test('the message of a held upload has the reason of the inspection, or words for the code', () => {
+  const told = (reason: string, ...verdicts: object[]) => formatMessage(40072, { path: '/a', reason, verdicts });
+  const before = 'The upload of "/a" is held: ';
+  const accepted = { inspection: 'x', verdict: 'accept', message: 'Fine.' };
+  assert.equal(told('verdict', accepted, { verdict: 'hold', message: 'Above 10,000 EUR.' }), `${before}Above 10,000 EUR.`);
+  assert.equal(told('verdict', { verdict: 'hold' }), `${before}an inspection requires a review`);
+  assert.equal(told('failure', { verdict: 'failure', message: 'timeout' }), `${before}an inspection failed: timeout`);
+  assert.equal(told('late'), `${before}the inspection is not finished yet`);
+  assert.equal(formatMessage(40072, { path: '/a', reason: 'larger' }), `${before}the file is too large for an inspection`);
+});
 
 test('the catalogue has each of the known events once, with existing groups', () => {
   assert.deepEqual(eventCatalogue.map((definition) => definition.id).sort(), allIds.toSorted());

@@ -10,7 +10,7 @@ import { showOverview } from './overview/overview.ts';
 import { ask, Refused } from './request.ts';
 import { hashFor, parseRoute, type Route, type SectionName, sectionNames } from './route.ts';
 import { heading, isAbort, loadingLine, problem, type Stage, tell, wayTo } from './section.ts';
-import { findSession, loginToken, showLogin, signOut } from './session.ts';
+import { findSession, loginToken, noteLoss, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
 /** Icons of the sections as paths on a grid of 24 units, like the other icons. */
@@ -169,8 +169,8 @@ const lostLine = make('p.lost', { role: 'alert' }, text('lost'));
 /** Replaces what the line about the unreachable server says, too. Nothing else may ask for a reload while the console keeps trying. */
 function dropRepeated(): void {
   const repeated = [text('partMissing'), text('noConnection')];
-  for (const line of byId('main').querySelectorAll(':scope > .notice.error'))
-    if (repeated.includes(line.textContent ?? '')) line.replaceWith(loadingLine());
+  for (const line of byId('main').querySelectorAll(':is(main, .more) > .notice.error'))
+    if (repeated.includes(line.textContent ?? '')) line.replaceWith(...(line.parentElement?.id === 'main' ? [loadingLine()] : []));
 }
 
 /** Shows a message while the server is unreachable. Afterwards, reloads the page if a section could not be loaded. */
@@ -184,6 +184,7 @@ async function findServer(): Promise<void> {
     );
   while (!(await isThere())) {
     if (!lostLine.isConnected) byId('main').parentElement?.before(lostLine);
+    noteLoss();
     dropRepeated();
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }

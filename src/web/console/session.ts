@@ -52,13 +52,18 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
     password,
     button,
   );
-  const ended = make('p.notice', { hidden: message !== undefined || !hasEnded }, text('sessionEnded'));
+  const ended = make(
+    'p.notice',
+    { hidden: message !== undefined || !(hasEnded || wasLost()) },
+    text(wasLost() ? 'sessionLost' : 'sessionEnded'),
+  );
   element.addEventListener('submit', async (event) => {
     event.preventDefault();
     button.disabled = true;
     button.textContent = text('signingIn');
     try {
       hasEnded = false;
+      sessionStorage.removeItem(lostMark);
       ended.hidden = true;
       await ask('POST', '/api/login', { body: { username: name.value, password: password.value } });
       byId('main').replaceChildren(loadingLine());
@@ -79,6 +84,18 @@ let administrator: SignedIn | undefined;
 /** Whether a session has ended without a logout. */
 let hasEnded = false;
 
+/** Set while the server is unreachable. It survives the reload that follows. */
+const lostMark = 'lost';
+
+function wasLost(): boolean {
+  return sessionStorage.getItem(lostMark) !== null;
+}
+
+/** Remembers that the server was unreachable, so that the login form can say why the session has ended. */
+export function noteLoss(): void {
+  if (administrator) sessionStorage.setItem(lostMark, '1');
+}
+
 export function mayChange(): boolean {
   return administrator?.role === 'operator';
 }
@@ -92,6 +109,7 @@ export function mayReview(): boolean {
 export async function findSession(): Promise<SignedIn | undefined> {
   try {
     administrator = await ask<SignedIn>('GET', '/api/me');
+    sessionStorage.removeItem(lostMark);
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;
     hasEnded ||= administrator !== undefined;
@@ -103,4 +121,5 @@ export async function findSession(): Promise<SignedIn | undefined> {
 export async function signOut(): Promise<void> {
   await ask('POST', '/api/logout');
   administrator = undefined;
+  sessionStorage.removeItem(lostMark);
 }

@@ -36,7 +36,7 @@ export function conditionLink(key: QueryKey, value: unknown, query: URLSearchPar
 export function accountLink({ account, data }: EventView, query: URLSearchParams): HTMLElement {
   // Administrators have no account. The page searches for their name as text.
   if (typeof data.administrator === 'string') return conditionLink('text', data.administrator, query);
-  if (account.uuid === accounts.system) return make('span.hint', text('system'));
+  if (isSystem(account)) return make('span.hint', text('system'));
   if (account.uuid !== accounts.nobody) return conditionLink('account', account.name, query);
   return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));
 }
@@ -44,9 +44,14 @@ export function accountLink({ account, data }: EventView, query: URLSearchParams
 /** Shows the account of an event as a link to its page. Without an account, it is a link to a search. */
 export function accountPageLink(event: EventView): HTMLElement {
   const { account, data } = event;
-  const isPerson = typeof data.administrator !== 'string' && account.uuid !== accounts.system && account.uuid !== accounts.nobody;
+  const isPerson = typeof data.administrator !== 'string' && !isSystem(account) && account.uuid !== accounts.nobody;
   if (!isPerson || account.name === '') return accountLink(event, new URLSearchParams());
   return make('a', { href: hashFor('accounts', account.name) }, datum(account.name));
+}
+
+/** Events of expectations have the UUID of the system, but the name of the account whose files are expected. */
+function isSystem({ uuid, name }: EventView['account']): boolean {
+  return uuid === accounts.system && name === 'Process';
 }
 
 /** Returns the client's address; empty for events without a client, such as those of sessions that timed out. */
@@ -89,7 +94,7 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
           );
         },
       },
-      { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line one-line' },
+      { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line one-line of-account' },
       { title: text('path'), cell: ({ data }) => inRow(conditionLink('path', data.path, query)), className: 'wide-only one-line spacious' },
       {
         title: text('address'),
@@ -99,6 +104,6 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
     ],
     ({ uuid }) => uuid,
   );
-  table.element.classList.add('listed');
+  table.element.classList.add('listed', 'of-events');
   return table;
 }

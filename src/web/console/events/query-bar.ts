@@ -1,5 +1,6 @@
 import { icon, make, makeButton } from '../../shared/dom.ts';
 import { eventBadge, eventKind, eventKinds } from '../event-kinds.ts';
+import { handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { clear } from '../shown.ts';
 import {
@@ -8,11 +9,13 @@ import {
   conditionText,
   foldedWords,
   groupNames,
+  isQueryKey,
   offeredKeys,
   parseConditions,
   type QueryKey,
   readConditions,
   statusNames,
+  typedWords,
 } from './query.ts';
 
 interface Offer {
@@ -69,8 +72,8 @@ export function queryBar(
   };
 
   /** Checks the chips and the given typed conditions. @returns whether all of them are valid */
-  const check = (written: readonly Condition[] = []): boolean => {
-    const typed = written.map(conditionProblem).find((found) => found !== undefined);
+  const check = (written: readonly Condition[] = [], unknownKey?: string): boolean => {
+    const typed = unknownKey ?? written.map(conditionProblem).find((found) => found !== undefined);
     const reason = typed ?? chips.map(conditionProblem).find((found) => found !== undefined);
     // A wrong chip shows its own reason, so this line shows only the reason why typed text is wrong.
     problem.textContent = typed ?? '';
@@ -157,7 +160,7 @@ export function queryBar(
 
   const submitWritten = () => {
     const written = parseConditions(input.value);
-    if (check(written)) commit([...chips, ...written]);
+    if (check(written, unknownKeyProblem(input.value))) commit([...chips, ...written]);
   };
 
   input.addEventListener('input', () => {
@@ -192,6 +195,22 @@ export function queryBar(
   });
   showChips();
   return { element: form, isGood: check };
+}
+
+/** Addresses, drives and empty values, as in `https://…`, `c:\\in` and `failed: …`, are texts with a colon and no conditions. */
+const plainText = /^-?[a-z]+:(\/\/|$)|^[a-z]:|^(mailto|urn|uuid|data):/;
+
+/** Returns the reason why a typed word seems to be a condition, but has a key that does not exist; undefined if there is no such word. */
+function unknownKeyProblem(input: string): string | undefined {
+  for (const [whole, key] of input.matchAll(typedWords)) {
+    if (key === undefined || isQueryKey(key) || plainText.test(whole)) continue;
+    const known = [...offeredKeys, 'text'];
+    const near = [3, 2, 1].map((length) => known.find((name) => name.startsWith(key.slice(0, length)))).find(Boolean);
+    return near === undefined
+      ? handlerText('noSuchKey', { key, known: known.join(', ') })
+      : handlerText('noSuchKeyNear', { key, known: near });
+  }
+  return undefined;
 }
 
 /** Returns the word that is being typed, including its key and an open quote. */

@@ -13,6 +13,7 @@ const keys = {
   request: 'request_id',
   text: 'text',
 } as const;
+export const isQueryKey = (key: string) => Object.hasOwn(keys, key);
 export type QueryKey = keyof typeof keys;
 
 export const offeredKeys = ['event', 'account', 'path', 'status', 'address', 'group', 'request', '-event'] as const satisfies QueryKey[];
@@ -100,11 +101,14 @@ export function conditionText({ key, value }: Condition): string {
   return `${key}:${/[\s"]/.test(value) ? `"${value.replaceAll('"', '\\"')}"` : value}`;
 }
 
+/** The words in the bar, each with its key, and with its value in quotation marks or without. */
+export const typedWords = /(?:(-?[a-z]+):)?(?:"((?:[^"\\]|\\.)*)"|(\S*))/g;
+
 /** Reads conditions such as `event:40017 account:"Anna Weber" report`. Words without a key become a search for text. */
 export function parseConditions(input: string): Condition[] {
   const conditions: Condition[] = [];
   const words: string[] = [];
-  for (const [whole, key, quoted, plain] of input.matchAll(/(?:(-?[a-z]+):)?(?:"((?:[^"\\]|\\.)*)"|(\S*))/g)) {
+  for (const [whole, key, quoted, plain] of input.matchAll(typedWords)) {
     if (whole === '') continue;
     const value = quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '';
     if (key === undefined) words.push(value);
