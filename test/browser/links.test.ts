@@ -109,6 +109,8 @@ browserTest('a supplier drops three files, one of them large, and reads the rece
   await page.getByText('Folders cannot be uploaded here.').waitFor();
   await page.locator('#tools input[type=file]').first().setInputFiles(files);
   await page.getByText('3 files have arrived.').waitFor();
+  assert.deepEqual(await page.locator('main .primary:visible').allInnerTexts(), ['Upload files'], 'one primary button');
+  assert.equal(await page.locator('.empty').getByRole('button', { name: 'Upload files' }).count(), 1, 'the button is in the box');
   await page.getByRole('link', { name: 'Receipt' }).click();
   await page.getByRole('heading', { name: 'Receipt' }).waitFor();
   await assertAccessible(page, 'a receipt');

@@ -64,10 +64,8 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
 ${aboutLink(context, visit)}
 <div id="notices" aria-live="polite"></div>
 <div id="members" tabindex="-1">
+<div class="empty">${icon('upload')}<p class="lead scripted mouse">${language.text('dropHere')}</p>
 ${tools(context, model)}
-<div class="empty">${icon('upload')}<p class="lead"><span class="scripted">${language.text('sendHint', { button: language.text('uploadFiles') })}</span>
-<noscript>${language.text('sendHint', { button: language.text('upload') })}</noscript>
-<span class="scripted mouse">${language.text('sendDrag')}</span></p>
 <p class="hint">${language.text('sendPrivate', { name })} <span class="scripted">${language.text('sendResumes')}</span></p></div>
 </div>
 </main>`;

@@ -130,7 +130,7 @@ function offerReceipt(ended: readonly Upload[]): void {
   const links = [];
   for (let at = 0; at < receivedIds.length; at += filesOfReceipt) {
     const ids = receivedIds.slice(at, at + filesOfReceipt).join(',');
-    links.push(make('a.button.primary', { href: `receipt?ids=${ids}` }, icon('list'), uploadText('receipt')));
+    links.push(make('a.button', { href: `receipt?ids=${ids}` }, icon('list'), uploadText('receipt')));
   }
   receiptLinks.replaceChildren(...links);
   byId('members').before(receiptNotice);
