@@ -41,7 +41,9 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     filter(query, handlers),
     make(
       'section.panel',
-      make('div.heading.bulk', make('h2', text('latest')), ...(replayChosen ? [element, replayChosen, unchoose] : [])),
+      // The check box stands at the beginning of its line, above those of the rows, so the title is only for screen readers.
+      make(replayChosen ? 'h2.hidden' : 'h2', text('latest')),
+      replayChosen && make('div.heading.bulk', element, replayChosen, unchoose),
       table.element,
       more.element,
     ),

@@ -12,13 +12,15 @@ import { type Column, makeTable, type Table } from '../table.ts';
 
 /** Columns about the first event of each delivery. */
 const eventColumns: Column<ListedDelivery>[] = [
-  { title: text('file'), cell: fileName, className: 'second-line one-line' },
-  { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line one-line event-account' },
+  { title: text('file'), cell: fileName, className: 'second-line file' },
+  { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line event-account' },
 ];
 
 /** Builds the list of all deliveries. @param before additional columns at the beginning */
 export function deliveryList(before: readonly Column<ListedDelivery>[]): Table<ListedDelivery> {
-  return deliveryTable(text('deliveries'), before, eventColumns);
+  const table = deliveryTable(text('deliveries'), before, eventColumns);
+  table.element.classList.add('of-files');
+  return table;
 }
 
 /** Builds a table of deliveries, each with a link to its page. @param about columns that describe the events of a delivery */
@@ -40,9 +42,9 @@ export function deliveryTable<T extends DeliveryView>(
         title: text('handler'),
         cell: ({ id, handler }) =>
           make('a.row-link.two-lines', { href: hashFor('deliveries', id), title: handlerName(handler) }, datum(handlerName(handler))),
-        className: 'third-line one-line handler',
+        className: 'third-line handler',
       },
-      { title: text('reply'), cell: lastReply, className: 'third-line reply one-line' },
+      { title: text('reply'), cell: lastReply, className: 'third-line reply' },
       { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only spacious' },
       { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only spacious' },
     ],
@@ -70,9 +72,29 @@ function fit(place: HTMLElement, columnPx: number): void {
   measureAs(place);
   const width = getComputedStyle(place).webkitLineClamp === 'none' ? Number.POSITIVE_INFINITY : columnPx;
   const whole = name.textContent ?? '';
-  const parts = middleCut(whole, width, lastNumber(whole));
+  const parts = fits(whole, width) ? undefined : shortened(whole, width);
   name.replaceChildren(...drawn(parts ?? [whole]));
   if (folder) folder.hidden = parts !== undefined || !(fits(whole, width, 1) || fits(`${whole} ${folder.textContent}`, width));
+}
+
+/** Shortens a name so that its last number stays in sight. If possible, only one part is omitted: before or after the number. */
+function shortened(whole: string, width: number): string[] | undefined {
+  const number = lastNumber(whole);
+  const usual = middleCut(whole, width, undefined);
+  if (!number || !usual || (usual[0]?.length ?? 0) >= number[1]) return usual;
+  const [, numberEnd] = number;
+  const start = whole.length - (/\.[^.]{1,9}$/.exec(whole)?.[0].length ?? 0);
+  // Six letters of the other end stay, as in other shortened names; fewer, if the name then needs only one gap.
+  for (let kept = 6; kept >= 0; kept -= 1) {
+    for (const [from, to] of [
+      [numberEnd, Math.max(numberEnd, start - kept)],
+      [kept, number[0]],
+    ] as const) {
+      const [before, after] = [whole.slice(0, from), whole.slice(to)];
+      if (from > 0 && from < to && fits(`${before}…${after}`, width)) return [before, whole.slice(from, to), after];
+    }
+  }
+  return middleCut(whole, width, number);
 }
 
 /** Shows the name of the file, and then its folder, because the end of a long text is cut off. */
