@@ -3,7 +3,7 @@ import type { ReplayList, ReplayView } from '../../../console/api/schemas/replay
 import { make } from '../../shared/dom.ts';
 import { withoutSpan } from '../events/query.ts';
 import { choice, field, filterForm, openSearch, timePresets } from '../fields.ts';
-import { findHandlers, handlerChoice } from '../handler-names.ts';
+import { findHandlers, handlerChoice, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { type ReplayRequest, replayButton } from '../replay-button.ts';
@@ -23,11 +23,11 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     element.hidden = table.size === 0;
     if (!replayChosen) return;
     replayChosen.hidden = chosen.size === 0;
-    replayChosen.lastChild?.replaceWith(text('replayCount', { count: chosen.size }));
+    replayChosen.lastChild?.replaceWith(handlerText('replayCount', { count: chosen.size }));
   };
   const { column, element, chosen, unchoose } = selection<ListedDelivery>(
     ({ id }) => id,
-    ({ time }) => text('selectDelivery', { time }),
+    ({ time }) => handlerText('selectDelivery', { time }),
     offer,
   );
   const table = deliveryList(mayChange() ? [column] : []);
@@ -76,8 +76,8 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
   const outcomes = (['delivered', 'failed', 'discarded'] as const).map((outcome) => [outcome, text(`outcome_${outcome}`)] as const);
   const kinds = [
     ['', text('all')],
-    ['deliveries', text('byService')],
-    ['replays', text('byHand')],
+    ['deliveries', handlerText('byService')],
+    ['replays', handlerText('byHand')],
   ] as const;
   const last = make('input', { name: 'last', type: 'hidden' });
   const fields = [
@@ -95,7 +95,7 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
   const presets = timePresets(query, (next) => openSearch('deliveries', next));
   const problemOf = (input: HTMLInputElement, form: HTMLFormElement) => {
     if (['since', 'until'].includes(input.name) && input.value !== '') last.value = '';
-    if (input.name === 'event_id' && !/^\d{0,6}$/.test(input.value.trim())) return text('wrongEventId');
+    if (input.name === 'event_id' && !/^\d{0,6}$/.test(input.value.trim())) return handlerText('wrongEventId');
     const since = form.elements.namedItem('since');
     const isReversed = since instanceof HTMLInputElement && since.value !== '' && input.value !== '' && since.value >= input.value;
     return input.name === 'until' && isReversed ? text('sinceAfterUntil') : undefined;
@@ -110,7 +110,7 @@ async function showReplays(main: HTMLElement, signal: AbortSignal): Promise<void
   missing.show(incomplete);
   const table = makeTable<ReplayView>(
     text('replays'),
-    text('noReplays'),
+    handlerText('noReplays'),
     [
       { title: text('time'), cell: ({ created }) => timeElement(created), className: 'narrow' },
       { title: text('state'), cell: replayBadge, className: 'narrow' },
