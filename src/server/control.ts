@@ -53,7 +53,7 @@ function sessionCollection(stores: ControlledStores['sessions']): Collection {
           return { handle: key, shown: { id: opaqueId(key), service, account: identity.name, address, client, ...times } };
         }),
       );
-      return (await Promise.all(lists)).flat().sort(newestFirst('created'));
+      return (await Promise.all(lists)).flat();
     },
     async remove(items) {
       for (const [service, store] of stores())
@@ -64,10 +64,7 @@ function sessionCollection(stores: ControlledStores['sessions']): Collection {
 
 function lockCollection(store: LockStore): Collection {
   return {
-    list: async () => {
-      const items = (await store.within('/')).map((lock) => ({ handle: lock.token, shown: shownLock(lock) }));
-      return items.sort((one, other) => compare(one.shown.path, other.shown.path) || compare(one.shown.id, other.shown.id));
-    },
+    list: async () => (await store.within('/')).map((lock) => ({ handle: lock.token, shown: shownLock(lock) })),
     async remove(items) {
       for (const { handle } of items) await store.release(handle);
     },
@@ -103,7 +100,7 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
     nameOf: foldedName,
     async list() {
       const nowMs = clock.nowMs();
-      const items = (await bans.list()).map(
+      return (await bans.list()).map(
         ({ by, of, leftMs, ageMs, failures = null }): Item<Shown<'bans'>> => ({
           handle: of,
           shown: {
@@ -117,7 +114,6 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
           },
         }),
       );
-      return items.sort(newestFirst('since'));
     },
     remove: (items) => bans.lift(items.map(({ handle, shown }) => ({ by: shown.id === handle ? 'address' : 'name', of: handle }))),
   };
@@ -128,7 +124,7 @@ function uploadCollection(files: FilesEnvironment): Collection {
     list: async () => {
       const items = (await files.uploads.within('/')).map((record) => ({ handle: record.id, shown: shownUpload(record) }));
       // Each change renews the expiry, so the upload that expires last was continued last.
-      return items.sort(newestFirst('expires'));
+      return items.sort((one, other) => compare(other.shown.expires, one.shown.expires) || compare(one.shown.id, other.shown.id));
     },
     remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => cancelUpload(files, handle)),
   };
@@ -234,12 +230,6 @@ function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload, { i
 /** Returns an ID to show instead of a secret (a session's key, a lock's token or an upload's ID). */
 function opaqueId(secret: string): string {
   return hash('sha256', `shown ${secret}`).slice(0, 16);
-}
-
-/** Compares items by a time: the latest comes first, an unknown time last. Items of the same time are compared by ID. */
-function newestFirst<Name extends string>(name: Name) {
-  type Timed = { shown: { id: string } & Record<Name, string | null> };
-  return ({ shown: one }: Timed, { shown: other }: Timed) => compare(other[name] ?? '', one[name] ?? '') || compare(one.id, other.id);
 }
 
 function compare(one: string, other: string): number {

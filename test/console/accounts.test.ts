@@ -82,7 +82,7 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   const actions = (await server.events()).filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.administrator]);
   assert.deepEqual(
     actions,
-    ['session-end', 'session-end', 'lock-break', 'upload-cancel', 'ban-lift'].map((action) => [action, 'olga']),
+    ['session-end', 'session-end', 'lock-break', 'upload-cancel', 'upload-cancel', 'ban-lift'].map((action) => [action, 'olga']),
   );
   assert.ok((await server.eventIds()).includes(40069), 'the cancelled upload is reported');
 });
@@ -100,8 +100,8 @@ test('guesses at a file account do not lock out the administrator of the same na
   assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 429);
   const items = async () => (await console.get('/api/bans', { user })).json<Listed>().items.map(({ id, account }) => [id, account]);
   assert.deepEqual(await items(), [
-    ['name:administratoralice', 'administratoralice'],
     ['name:alice', 'alice'],
+    ['name:administratoralice', 'administratoralice'],
   ]);
   const found = (await console.get('/api/bans?account=Administrator%20Alice', { user })).json<Listed>().items;
   assert.deepEqual(
@@ -109,7 +109,7 @@ test('guesses at a file account do not lock out the administrator of the same na
     ['name:administratoralice'],
   );
   for (let index = 0; index < 10; index++) await console.get('/api/me', { user: `alice:guess ${index}` });
-  assert.deepEqual((await items())[0], ['name:administrator/alice', 'administrator/alice']);
+  assert.deepEqual((await items()).at(-1), ['name:administrator/alice', 'administrator/alice']);
   assert.equal((await console.get('/api/bans', { user })).json<Listed>().items.at(-1)?.logins, 'console');
   const lifted = await console.send('DELETE', '/api/bans?all=1', { user });
   assert.deepEqual(lifted.json(), { removed: 3 });

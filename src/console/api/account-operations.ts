@@ -54,13 +54,9 @@ export const accountOperations: Record<string, Operation> = {
     reply: ['The account.', accountView],
     refusals: [400, 404],
   },
-  ...itemOperations(
-    'sessions',
-    'Sessions of accounts, newest first, like `svc sessions list`.',
-    'End sessions: their holders get 401 from now on.',
-  ),
-  ...itemOperations('locks', 'WebDAV locks, sorted by path, like `svc locks list`.', 'Break locks.'),
-  ...itemOperations('bans', 'Bans of addresses and of account names, newest first, like `svc bans list`.', 'Lift bans.'),
+  ...itemOperations('sessions', 'Sessions of accounts, like `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
+  ...itemOperations('locks', 'WebDAV locks, like `svc locks list`.', 'Break locks.'),
+  ...itemOperations('bans', 'Bans of addresses and of account names, like `svc bans list`.', 'Lift bans.'),
   ...grantOperations('token', 'Access tokens'),
   ...grantOperations('link', 'Links'),
   ...itemOperations(
