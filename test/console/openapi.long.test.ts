@@ -135,7 +135,8 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });
     } else if (400 in responses && !path.startsWith('/api/configuration')) await send(method, path, `${target}?unknown=1`, 400);
     // Without the query `expectation`, this path exists always.
-    if (404 in responses && path !== '/api/occurrences') await send(method, path, target, 404, requestBody ? withBody({ url: 'x' }) : asOperator);
+    if (404 in responses && path !== '/api/occurrences')
+      await send(method, path, target, 404, requestBody ? withBody({ url: 'x' }) : asOperator);
   }
   await asBanned('POST', '/api/login', '/api/login', 429, withBody(credentials, {}));
   await asBanned('POST', '/api/login/link', '/api/login/link', 429, withBody({ token: 'x' }, {}));
