@@ -64,8 +64,9 @@ export function monitorSources(view: () => ServerView, clock: Clock, nodes?: Mon
     async held() {
       const held = await core().files.held.list();
       const inspecting = held.filter((record) => record.held.state === 'inspecting').length;
-      const since = held.reduce((oldest, record) => Math.min(oldest, record.held.sinceMs), clock.nowMs());
-      return { held: held.length - inspecting, inspecting, oldestS: (clock.nowMs() - since) / 1000 };
+      const nowMs = clock.nowMs();
+      const sinceMs = held.reduce((oldest, record) => Math.min(oldest, record.held.sinceMs), nowMs);
+      return { held: held.length - inspecting, inspecting, oldestS: (nowMs - sinceMs) / 1000 };
     },
     journalBytes: () => core().journal.sizeBytes(),
     configHash: () => configHash(view().loaded.config),
