@@ -66,12 +66,11 @@ async function plantValue(link: RedisLink, key: string, bad: string): Promise<vo
   }
 }
 
-/** Replaces a key by one of another Redis type. */
+/** Replaces a key by one of another Redis type. One script does so, because svc can write the key again at any time. */
 async function plantType(link: RedisLink, key: string): Promise<void> {
-  const type = await call(link, 'TYPE', key);
-  await call(link, 'DEL', key);
-  if (type === 'string') await call(link, 'HSET', key, 'a', 'b');
-  else await call(link, 'SET', key, 'garbage');
+  const isText = (await call(link, 'TYPE', key)) === 'string';
+  const write = isText ? "redis.call('HSET', KEYS[1], 'a', 'b')" : "redis.call('SET', KEYS[1], 'garbage')";
+  await call(link, 'EVAL', `redis.call('DEL', KEYS[1]) ${write}`, '1', key);
 }
 
 test('an unreadable value in Redis, or a key of a wrong type, prevents no reply, page, figure or delivery', {

@@ -67,7 +67,7 @@ export async function assertPreviewsAccessible(
     await page.locator(`.stage ${ready}`).first().waitFor();
     await look(name);
     if (name === 'f.zip') {
-      await dialog.getByRole('button', { name: 'in/read me.txt', exact: true }).click();
+      await dialog.getByRole('button', { name: 'read me.txt', exact: true }).click();
       await dialog.getByText('inside').waitFor();
       await look('a member of an archive');
     }
