@@ -122,9 +122,10 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
 function uploadCollection(files: FilesEnvironment): Collection {
   return {
     list: async () => {
-      const items = (await files.uploads.within('/')).map((record) => ({ handle: record.id, shown: shownUpload(record) }));
+      const records = await files.uploads.within('/');
       // Each change renews the expiry, so the upload that expires last was continued last.
-      return items.sort((one, other) => compare(other.shown.expires, one.shown.expires) || compare(one.shown.id, other.shown.id));
+      const latestFirst = records.toSorted((one, other) => other.expiresMs - one.expiresMs);
+      return latestFirst.map((record) => ({ handle: record.id, shown: shownUpload(record) }));
     },
     remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => cancelUpload(files, handle)),
   };
@@ -230,10 +231,6 @@ function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload, { i
 /** Returns an ID to show instead of a secret (a session's key, a lock's token or an upload's ID). */
 function opaqueId(secret: string): string {
   return hash('sha256', `shown ${secret}`).slice(0, 16);
-}
-
-function compare(one: string, other: string): number {
-  return Number(one > other) - Number(one < other);
 }
 
 function isoTime(timeMs: number): string {
