@@ -1,6 +1,10 @@
 import type { AccountPage, AccountView } from '../../../console/api/schemas/accounts.ts';
 import { type Child, make } from '../../shared/dom.ts';
-import { sizeText } from '../../shared/locale.ts';
+import { partTexts, sizeText } from '../../shared/locale.ts';
+import de from '../../texts/accounts/de.json' with { type: 'json' };
+import en from '../../texts/accounts/en.json' with { type: 'json' };
+import es from '../../texts/accounts/es.json' with { type: 'json' };
+import fr from '../../texts/accounts/fr.json' with { type: 'json' };
 import { colon, text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
@@ -8,7 +12,17 @@ import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
 import { ageElement, clear, datum, noValue, numberText, pathEnd } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
-import type { SearchedPanel } from './collections.ts';
+
+type AccountTextName = keyof typeof en;
+
+/** Returns a text of the pages of accounts. */
+export const accountText = partTexts<AccountTextName>({ en, de, es, fr });
+
+/** Translates a name from the service, such as the kind of a link; returns the name itself if it has no translation. */
+export function accountWord(prefix: string, name: string): string {
+  const key = `${prefix}_${name.replaceAll('-', '_')}`;
+  return Object.hasOwn(en, key) ? accountText(key as AccountTextName) : name;
+}
 
 /** While the journal is being read or files are being counted, the list is requested again after these pauses, in milliseconds. */
 const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
@@ -16,7 +30,7 @@ const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 /** Returns a badge for an account that cannot be used; false for any other account. */
 export function accountState({ enabled, problem }: AccountView): HTMLElement | false {
   if (!enabled) return badge(text('state_disabled'), 'calm');
-  return problem !== '' && badge(text('accountUnusable'), 'bad');
+  return problem !== '' && badge(accountText('accountUnusable'), 'bad');
 }
 
 /** Shows how much of its quota an account uses. */
@@ -45,30 +59,38 @@ const columns: readonly Column<AccountView>[] = [
   },
   { title: text('group'), cell: ({ group }) => (group === '' ? noValue() : datum(group)), className: 'third-line' },
   {
-    title: text('home'),
+    title: accountText('home'),
     cell: ({ home }) => (home === '' ? noValue() : pathEnd(home)),
     className: 'roomy wide-only one-line home',
   },
-  { title: text('quota'), cell: quotaText, className: 'number wide-only' },
+  { title: accountText('quota'), cell: quotaText, className: 'number wide-only' },
   {
-    title: text('lastLogin'),
+    title: accountText('lastLogin'),
     cell: ({ last_login }) => (last_login ? ageElement(last_login.time) : noValue()),
     className: 'narrow third-line',
   },
-  { title: text('sessions_title'), cell: sessionsText, className: 'third-line' },
+  { title: accountText('sessions_title'), cell: sessionsText, className: 'third-line' },
 ];
+
+/** A panel with a table; `load` shows the items that contain a text. */
+export interface SearchedPanel {
+  title: string;
+  element: HTMLElement;
+  /** @returns the number of items found @throws Refused */
+  load: (search: string) => Promise<number>;
+}
 
 /** Shows the accounts, sorted by name, page by page. */
 export function accountList(signal: AbortSignal): SearchedPanel {
   let search = '';
-  const table = makeTable<AccountView>(text('accounts'), text('accountsNone'), columns, ({ name }) => name);
+  const table = makeTable<AccountView>(text('accounts'), accountText('accountsNone'), columns, ({ name }) => name);
   table.element.classList.add('listed');
   const told = make('p.hint', { role: 'status' });
   let next: string | null = null;
   let timer = 0;
   const page = (cursor?: string) => ask<AccountPage>('GET', withQuery('/api/accounts', { search, cursor }), { signal });
   const showCount = ({ total, logins_complete }: AccountPage) => {
-    const words = [text('accountCount', { count: total }), ...(logins_complete ? [] : [text('loginsRead')])].join(' ');
+    const words = [accountText('accountCount', { count: total }), ...(logins_complete ? [] : [accountText('loginsRead')])].join(' ');
     if (told.textContent !== words) told.textContent = words;
   };
   const end = growingEnd(async () => {

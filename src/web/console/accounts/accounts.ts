@@ -3,15 +3,15 @@ import type { AccountView } from '../../../console/api/schemas/accounts.ts';
 import { make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { choice, field } from '../fields.ts';
-import { text, translate } from '../language.ts';
+import { text } from '../language.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, loadingLine, panel, problem, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, numberText } from '../shown.ts';
 import { bodySource } from '../values.ts';
-import { accountList, accountState, quotaText, sessionsText } from './account-list.ts';
-import { collectionPanel, collections, type SearchedPanel } from './collections.ts';
+import { accountList, accountState, accountText, accountWord, quotaText, type SearchedPanel, sessionsText } from './account-list.ts';
+import { collectionPanel, collections } from './collections.ts';
 
 /** Shows the accounts and all collections, such as sessions, bans and tokens. Operators can also ask about rights, and test a login. */
 export function showAccounts({ main, route: { query }, signal }: Stage): void {
@@ -19,7 +19,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
     type: 'search',
     value: query.get('search') ?? '',
     ariaLabel: text('search'),
-    placeholder: text('accountSearch'),
+    placeholder: accountText('accountSearch'),
     autocomplete: 'off',
     autocapitalize: 'none',
   });
@@ -81,7 +81,7 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
 
 /** Builds a panel with a form and a place for the answer. @param find returns the answer to show */
 function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElement[], find: () => Promise<HTMLElement[]>): HTMLElement {
-  const button = make('button.primary', text(`${name}Ask`));
+  const button = make('button.primary', accountText(`${name}Ask`));
   const answer = make('div.answer', { role: 'status' });
   const form = make('form.filter', ...fields, make('div.row.buttons', button));
   form.addEventListener('submit', async (event) => {
@@ -90,7 +90,7 @@ function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElemen
     answer.replaceChildren(...(await find().catch((error: unknown) => [problem(error)])));
     button.disabled = false;
   });
-  return make('details.panel', make('summary', text(`${name}Title`)), make('p.hint', text(`${name}Hint`)), form, answer);
+  return make('details.panel', make('summary', accountText(`${name}Title`)), make('p.hint', accountText(`${name}Hint`)), form, answer);
 }
 
 const methods = ['GET', 'PUT', 'DELETE', 'MKCOL', 'MOVE', 'COPY', 'PROPFIND', 'LOCK', 'LOGIN'].map((name) => [name, name] as const);
@@ -103,7 +103,7 @@ function explainPanel(): HTMLElement {
   const [user, group, path, destination] = [plainInput({ required: true }), plainInput(), plainInput({ value: '/home/' }), plainInput()];
   const method = choice('method', methods);
   const pathField = field(text('path'), path);
-  const destinationField = field(text('destination'), destination);
+  const destinationField = field(accountText('destination'), destination);
   const showFields = () => {
     pathField.hidden = method.value === 'LOGIN';
     destinationField.hidden = method.value !== 'MOVE' && method.value !== 'COPY';
@@ -112,8 +112,8 @@ function explainPanel(): HTMLElement {
   showFields();
   const fields = [
     field(text('account'), user),
-    field(text('groupOptional'), group),
-    field(text('method'), method),
+    field(accountText('groupOptional'), group),
+    field(accountText('method'), method),
     pathField,
     destinationField,
   ];
@@ -132,12 +132,17 @@ function explainPanel(): HTMLElement {
 function decisionView({ allowed, reason, steps, group, real_path, rule }: Decision): HTMLElement {
   return make(
     'div',
-    make('p.verdict', badge(text(allowed ? 'allowed' : 'refusedWord'), allowed ? 'good' : 'bad'), ' ', reason ? datum(reason) : undefined),
+    make(
+      'p.verdict',
+      badge(accountText(allowed ? 'allowed' : 'refusedWord'), allowed ? 'good' : 'bad'),
+      ' ',
+      reason ? datum(reason) : undefined,
+    ),
     make('ol.steps', ...steps.map((step) => make(step.ok ? 'li.ok' : 'li.no', make('span.step', step.step), datum(step.text)))),
     facts(
       [text('group'), group ? datum(group) : undefined],
-      [text('realPath'), real_path ? datum(real_path, 'code') : undefined],
-      [text('rule'), rule ? datum(rule) : undefined],
+      [accountText('realPath'), real_path ? datum(real_path, 'code') : undefined],
+      [accountText('rule'), rule ? datum(rule) : undefined],
     ),
   );
 }
@@ -147,7 +152,7 @@ function authTestPanel(): HTMLElement {
   const username = plainInput({ required: true });
   const password = make('input', { type: 'password', required: true, autocomplete: 'new-password' });
   const address = make('input', { autocomplete: 'off', placeholder: '192.0.2.1' });
-  const fields = [field(text('userName'), username), field(text('password'), password), field(text('clientAddress'), address)];
+  const fields = [field(text('userName'), username), field(text('password'), password), field(accountText('clientAddress'), address)];
   return questionPanel('authTest', fields, async () => {
     const body = { username: username.value, password: password.value, ...(address.value !== '' && { peer: address.value }) };
     password.value = '';
@@ -160,7 +165,7 @@ function authTestPanel(): HTMLElement {
 }
 
 function authBadge(outcome: string): HTMLElement {
-  return badge(translate('auth', outcome), outcome === 'authenticated' ? 'good' : outcome === 'rejected' ? 'bad' : 'warn');
+  return badge(accountWord('auth', outcome), outcome === 'authenticated' ? 'good' : outcome === 'rejected' ? 'bad' : 'warn');
 }
 
 function methodView({ method, type, outcome, invalid, reason, url, status, status_reason, account, warnings }: MethodReport): HTMLElement {
@@ -169,10 +174,10 @@ function methodView({ method, type, outcome, invalid, reason, url, status, statu
     make('p', authBadge(invalid ? 'invalid' : outcome), ' ', ...(method === type ? [] : [datum(`${type} `)]), datum(method, 'code')),
     make('p', datum(reason)),
     facts(
-      [text('url'), url ? datum(url, 'code') : undefined],
+      [accountText('url'), url ? datum(url, 'code') : undefined],
       [text('reply'), status === undefined ? undefined : datum(`${status} ${status_reason ?? ''}`)],
       [text('group'), textOf(account?.group)],
-      [text('home'), textOf(account?.home_folder_path, 'code')],
+      [accountText('home'), textOf(account?.home_folder_path, 'code')],
     ),
     account && make('details', make('summary', text('account')), bodySource(account, text('account'))),
     ...warnings.map((warning) => make('p.hint', datum(warning))),
@@ -192,22 +197,22 @@ export async function showAccount({ main, route: { id }, signal }: Stage): Promi
     heading(
       clear(name),
       accountState(account),
-      make('a.button.quiet', { href: hashFor('events', '', { account: name }) }, text('accountEvents')),
+      make('a.button.quiet', { href: hashFor('events', '', { account: name }) }, accountText('accountEvents')),
     ),
     ...(problem === '' ? [] : [make('p.notice.error', clear(problem))]),
     panel(
       text('summary'),
       facts(
-        [text('knownFrom'), translate('known', source)],
-        [text('method'), datum(method)],
+        [accountText('knownFrom'), accountWord('known', source)],
+        [accountText('method'), datum(method)],
         [text('group'), datum(group)],
-        [text('home'), datum(home, 'code')],
-        [text('quota'), quota_bytes !== null && quotaText(account)],
-        [text('quotaFree'), quota_bytes !== null && used_bytes !== null && sizeText(Math.max(quota_bytes - used_bytes, 0))],
-        [text('lastLogin'), ageElement(last_login?.time)],
+        [accountText('home'), datum(home, 'code')],
+        [accountText('quota'), quota_bytes !== null && quotaText(account)],
+        [accountText('quotaFree'), quota_bytes !== null && used_bytes !== null && sizeText(Math.max(quota_bytes - used_bytes, 0))],
+        [accountText('lastLogin'), ageElement(last_login?.time)],
         [text('address'), last_login ? datum(last_login.address) : undefined],
         [text('service'), last_login ? datum(last_login.service) : undefined],
-        [text('sessions_title'), sessions.length > 0 && sessionsText(account)],
+        [accountText('sessions_title'), sessions.length > 0 && sessionsText(account)],
       ),
     ),
   );

@@ -2,7 +2,7 @@ import { make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
-import { text, translate } from '../language.ts';
+import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
@@ -10,6 +10,7 @@ import { actionButton, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, noValue, numberText, pathDatum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
+import { accountText, accountWord, type SearchedPanel } from './account-list.ts';
 import { deviceName } from './device.ts';
 
 /** A session, ban, lock, unfinished upload, token, link or deleted file, as the API shows it. */
@@ -43,7 +44,7 @@ const account: Column<Item> = {
   cell: (item) => accountLink(String(item.account ?? '')),
   className: 'unbroken plain',
 };
-const expires: Column<Item> = { title: text('expires'), cell: (item) => timeElement(plain(item.expires)), className: 'narrow' };
+const expires: Column<Item> = { title: accountText('expires'), cell: (item) => timeElement(plain(item.expires)), className: 'narrow' };
 const progress: Column<Item> = {
   title: text('progress'),
   cell: ({ received_bytes, total_bytes }) => {
@@ -54,9 +55,9 @@ const progress: Column<Item> = {
 };
 
 const lastUse: Column<Item> = {
-  title: text('lastUse'),
+  title: accountText('lastUse'),
   cell: ({ last_used, last_address }) =>
-    last_used ? make('span', ageElement(String(last_used)), ' ', datum(String(last_address), 'code')) : text('neverUsed'),
+    last_used ? make('span', ageElement(String(last_used)), ' ', datum(String(last_address), 'code')) : accountText('neverUsed'),
   className: 'roomy',
 };
 
@@ -73,12 +74,12 @@ export const collections: readonly Collection[] = [
       account,
       { title: text('service'), cell: ({ service }) => datum(String(service)), className: 'roomy plain' },
       {
-        title: text('device'),
+        title: accountText('device'),
         cell: ({ client }) => Object.assign(datum(deviceName(plain(client))), { title: clear(plain(client)) }),
         className: 'plain',
       },
       address,
-      { title: text('lastUse'), cell: ({ last_used }) => ageElement(String(last_used)), className: 'narrow' },
+      { title: accountText('lastUse'), cell: ({ last_used }) => ageElement(String(last_used)), className: 'narrow' },
       { ...expires, className: 'narrow roomy' },
     ],
     label: ({ account: of, address }) => `${of} (${address})`,
@@ -89,9 +90,9 @@ export const collections: readonly Collection[] = [
       address,
       // The name is in lower case, and can be that of an administrator, so it is not a link to an account.
       { title: text('account'), cell: (item) => unbroken(plain(item.account)), className: 'unbroken' },
-      { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
+      { title: accountText('logins'), cell: ({ logins }) => accountWord('logins', String(logins ?? 'files')) },
       { title: text('reason'), cell: banReason },
-      { title: text('banSince'), cell: ({ since }) => ageElement(since === null ? undefined : String(since)), className: 'narrow' },
+      { title: accountText('banSince'), cell: ({ since }) => ageElement(since === null ? undefined : String(since)), className: 'narrow' },
       expires,
     ],
     label: ({ id }) => id,
@@ -102,7 +103,7 @@ export const collections: readonly Collection[] = [
       path,
       account,
       address,
-      { title: text('owner'), cell: ({ owner }) => (owner ? datum(String(owner)) : noValue()), className: 'roomy' },
+      { title: accountText('owner'), cell: ({ owner }) => (owner ? datum(String(owner)) : noValue()), className: 'roomy' },
       expires,
     ],
     label: ({ path }) => String(path),
@@ -113,13 +114,13 @@ export const collections: readonly Collection[] = [
     columns: [
       path,
       account,
-      { title: text('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number roomy plain' },
+      { title: accountText('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number roomy plain' },
       {
-        title: text('deletedBy'),
+        title: accountText('deletedBy'),
         cell: ({ by, account: of }) => (by === of ? make('span.wide-only', datum(plain(by))) : datum(plain(by))),
         className: 'roomy',
       },
-      { title: text('deleted'), cell: ({ deleted }) => ageElement(plain(deleted)), className: 'narrow plain' },
+      { title: accountText('deleted'), cell: ({ deleted }) => ageElement(plain(deleted)), className: 'narrow plain' },
     ],
     label: ({ path }) => String(path),
   },
@@ -128,8 +129,11 @@ export const collections: readonly Collection[] = [
     columns: [
       { title: text('name'), cell: ({ name, id }) => make('span', datum(plain(name)), ' ', datum(id, 'code')) },
       account,
-      { title: text('path'), cell: ({ path }) => (path === null ? text('allPaths') : pathDatum(plain(path))) },
-      { title: text('rights'), cell: ({ permissions }) => (permissions === null ? text('allRights') : datum(plain(permissions))) },
+      { title: text('path'), cell: ({ path }) => (path === null ? accountText('allPaths') : pathDatum(plain(path))) },
+      {
+        title: accountText('rights'),
+        cell: ({ permissions }) => (permissions === null ? accountText('allRights') : datum(plain(permissions))),
+      },
       lastUse,
       expires,
     ],
@@ -141,8 +145,8 @@ export const collections: readonly Collection[] = [
     columns: [
       path,
       account,
-      { title: text('linkKind'), cell: linkKind, className: 'plain' },
-      { title: text('uses'), cell: linkUses, className: 'roomy' },
+      { title: accountText('linkKind'), cell: linkKind, className: 'plain' },
+      { title: accountText('uses'), cell: linkUses, className: 'roomy' },
       lastUse,
       expires,
     ],
@@ -153,40 +157,32 @@ export const collections: readonly Collection[] = [
 
 /** Returns the reason of a ban, as a link to the failures. Events contain addresses, not networks, so the ban of a network has no link. */
 function banReason({ address, account: name, failures }: Item): HTMLElement {
-  const words = text(address ? 'banOfAddress' : 'banOfName', { count: typeof failures === 'number' ? failures : '?' });
+  const words = accountText(address ? 'banOfAddress' : 'banOfName', { count: typeof failures === 'number' ? failures : '?' });
   const sought = address ? { address: String(address) } : { text: String(name ?? '') };
   if (String(address || name).includes('/')) return make('span', words);
   return make('a', { href: hashFor('events', '', { ...sought, status: 'failure' }) }, words);
 }
 
 function linkKind({ link, has_password }: Item): string {
-  return `${translate('link', String(link))}${has_password ? text('withPassword') : ''}`;
+  return `${accountWord('link', String(link))}${has_password ? accountText('withPassword') : ''}`;
 }
 
 /** Returns how often a link was used: the number of downloads, and for a link that takes uploads, how often it was opened. */
 function linkUses({ downloads, opened, maximum_downloads, link }: Item): string {
   const count = Number(link === 'drop' ? opened : downloads);
-  return maximum_downloads === null ? numberText(count) : text('usesOf', { count, total: Number(maximum_downloads) });
-}
-
-/** A panel with a table; `load` shows the items that contain a text. */
-export interface SearchedPanel {
-  title: string;
-  element: HTMLElement;
-  /** @returns the number of items found @throws Refused */
-  load: (search: string) => Promise<number>;
+  return maximum_downloads === null ? numberText(count) : accountText('usesOf', { count, total: Number(maximum_downloads) });
 }
 
 /** Shows one collection. @param of account whose items are shown; undefined for the items of all accounts */
 export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): SearchedPanel {
-  const title = text(`${name}_title`);
+  const title = accountText(`${name}_title`);
   const action: Column<Item> = {
     title: text('action'),
     cell: (item) =>
       make(
         'div.row',
-        name === 'trash' && actionButton(text('trash_restore'), 'restore', () => restore(item), 'quiet small'),
-        makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
+        name === 'trash' && actionButton(accountText('trash_restore'), 'restore', () => restore(item), 'quiet small'),
+        makeButton(accountText(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
       ),
     className: 'narrow',
   };
@@ -198,7 +194,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
       ...one,
       className: `${one.className ?? ''} ${index === 0 && name !== 'bans' ? 'title first' : 'third-line'}`,
     }));
-  const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...shown, action] : shown, ({ id }) => id);
+  const table = makeTable<Item>(title, accountText(`${name}_none`), mayChange() ? [...shown, action] : shown, ({ id }) => id);
   table.element.classList.add('listed');
   const told = make('p.hint', { role: 'status' });
   let search = '';
@@ -220,8 +216,8 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     const found = await ask<{ items: Item[]; total: number }>('GET', withQuery(`/api/${name}`, query), { signal });
     // The reply to an earlier search can arrive later.
     if (query.search !== search) return;
-    const whenEmpty = of === undefined ? text(`${name}_none`) : text('noneOfAccount');
-    table.sayIfEmpty(search === '' ? whenEmpty : text('noMatch', { search: clear(search) }));
+    const whenEmpty = of === undefined ? accountText(`${name}_none`) : accountText('noneOfAccount');
+    table.sayIfEmpty(search === '' ? whenEmpty : accountText('noMatch', { search: clear(search) }));
     table.show(found.items);
     total = found.total;
     told.textContent = table.size === total ? '' : text('heldMore', { shown: table.size, total });
@@ -231,36 +227,39 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     if (empty) empty.hidden = total === 0 || search !== '';
   };
   const remove = async (item: Item) => {
-    const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
-    const label = text(name === 'uploads' || name === 'trash' ? `${name}_remove_long` : `${name}_remove`);
+    const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', accountText(`${name}_effect`))];
+    const label = accountText(name === 'uploads' || name === 'trash' ? `${name}_remove_long` : `${name}_remove`);
     // The button has the colour of a danger, except for bans, because lifting a ban takes nothing away from anybody.
     const button = { label, kind: name === 'bans' ? 'primary' : 'primary danger' } as const;
     const act = () =>
       isRevoked
         ? ask('POST', `/api/${name}/revoke`, { body: { ids: [item.id] } })
         : ask('DELETE', withQuery(`/api/${name}`, { id: item.id }));
-    if (!(await confirm(text(`${name}_question`), content, button, act, name === 'uploads' ? text('keepIt') : undefined))) return;
-    notice(text(`${name}_removed`));
+    if (!(await confirm(accountText(`${name}_question`), content, button, act, name === 'uploads' ? accountText('keepIt') : undefined)))
+      return;
+    notice(accountText(`${name}_removed`));
     await load();
   };
   const restore = async ({ id }: Item) => {
     const { results } = await ask<{ results: { path?: string; error?: string }[] }>('POST', '/api/trash/restore', { body: { ids: [id] } });
     const [{ path = '', error } = {}] = results;
-    if (error === undefined) notice(text('trash_restored', { path: clear(path) }));
+    if (error === undefined) notice(accountText('trash_restored', { path: clear(path) }));
     else notice(text('failed', { reason: clear(error) }), 'error');
     await load();
   };
   const emptyAll = async () => {
-    const whose = of === undefined ? text('trash_of_all') : text('trash_of', { account: clear(of) });
-    const content = [make('p', make('bdi', whose)), make('p.hint', text('trash_effect'))];
-    const button = { label: text('trash_empty_count', { count: total }), kind: 'primary danger' } as const;
+    const whose = of === undefined ? accountText('trash_of_all') : accountText('trash_of', { account: clear(of) });
+    const content = [make('p', make('bdi', whose)), make('p.hint', accountText('trash_effect'))];
+    const button = { label: accountText('trash_empty_count', { count: total }), kind: 'primary danger' } as const;
     const act = () => ask('DELETE', withQuery('/api/trash', of === undefined ? { all: '1' } : { account: of }));
-    if (!(await confirm(text('trash_empty_question'), content, button, act))) return;
-    notice(text('trash_removed'));
+    if (!(await confirm(accountText('trash_empty_question'), content, button, act))) return;
+    notice(accountText('trash_removed'));
     await load();
   };
   const empty =
-    name === 'trash' && mayChange() ? makeButton(text('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet small') : undefined;
+    name === 'trash' && mayChange()
+      ? makeButton(accountText('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet small')
+      : undefined;
   if (empty) empty.hidden = true;
   const element = make('section.panel', make('div.heading', make('h2', title), told, empty), table.element, end.element);
   return {
