@@ -161,7 +161,9 @@ browserTest('the row menu creates a link with a password; a visitor enters it; t
 
   await dialog.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('link', { name: 'Shared' }).click();
-  await page.getByText(/with a password\s·.*\s·\screated\s\S/).waitFor();
+  const row = page.getByRole('row', { name: 'plan.txt' });
+  await row.getByText('Password', { exact: true }).waitFor();
+  await row.getByText('1 download').or(row.getByText('0 downloads')).waitFor();
   await assertAccessible(page, 'the page of what is shared');
   await page.getByLabel('Select plan.txt').check();
   await page.getByRole('button', { name: 'Revoke' }).click();
@@ -172,6 +174,33 @@ browserTest('the row menu creates a link with a password; a visitor enters it; t
   await visitor.reload();
   await visitor.getByText('This link has ended').waitFor();
   await assertAccessible(visitor, 'a link that is over');
+});
+
+browserTest('on a phone a link shows its limits as labels and its end with a word; no line begins with a dot', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'out'));
+  const inWeek = { path: '/out', expires: 8 * 86_400 };
+  await makeLink(server, { ...inWeek, maximum_downloads: 3, password: 'a word' });
+  await makeLink(server, { ...inWeek, kind: 'drop' });
+  for (const [width, locale, labels] of [
+    [320, 'en', ['Password', '0 of 3 downloads', 'Drop box']],
+    [320, 'de', ['Passwort', '0 von 3 Downloads', 'Dateiabgabe']],
+    [1024, 'de', ['Passwort', '0 von 3 Downloads', 'Dateiabgabe']],
+  ] as const) {
+    const page = await openFolder(t, server, { locale, viewport: { width, height: 640 } }, '/home/__svc__/links');
+    await page.locator('td time').first().waitFor({ state: 'attached' });
+    assert.deepEqual((await page.locator('.label').allInnerTexts()).sort(), labels.toSorted());
+    const seen = await page.locator('tbody').evaluate((body) => ({
+      until: [...body.querySelectorAll('[data-until]')].map((cell) => getComputedStyle(cell, '::before').content),
+      overflow: body.ownerDocument.documentElement.scrollWidth - innerWidth,
+      field: body.ownerDocument.querySelector<HTMLElement>('.search input')?.offsetWidth ?? 0,
+      begins: [...body.querySelectorAll('.fact')].map((fact) => fact.textContent?.trim().charAt(0)),
+    }));
+    assert.equal(seen.overflow, 0);
+    assert.ok(seen.field > 200, 'the filter is a field, not an icon');
+    assert.ok(!seen.begins.includes('·'));
+    if (width === 320) for (const content of seen.until) assert.match(content, locale === 'de' ? /bis/ : /until/);
+  }
 });
 
 browserTest(

@@ -73,6 +73,8 @@ export interface PlacedItem {
   about: Html | string;
   sizeBytes?: number;
   timeMs: number;
+  /** A word before the time, for narrow screens, where the time is not below the title of its column. */
+  until?: string;
 }
 
 interface SelectionTable {
@@ -134,7 +136,7 @@ function labelOf({ path, named }: PlacedItem): string {
 }
 
 function placedRow(exchange: Exchange, context: PageContext, item: PlacedItem): Html {
-  const { id, path, isFolder, named, isThere, note, about, timeMs } = item;
+  const { id, path, isFolder, named, isThere, note, about, timeMs, until } = item;
   const { language } = context;
   const { files } = signedIn(exchange);
   const folder = parentPath(path);
@@ -144,7 +146,7 @@ function placedRow(exchange: Exchange, context: PageContext, item: PlacedItem): 
   const isLinked = isThere && files.may(isFolder ? path : folder, 'listFolder');
   return html`<tr role="row"><td role="cell"><input type="checkbox" name="selected" value="${id}" data-name="${label}" aria-label="${language.text('selectName', { name: label })}"></td>\
 <td role="cell">${isLinked ? html`<a class="${looks}" href="${url}">${bdi(label)}</a>` : html`<span class="${looks}">${bdi(label)}</span>`}${note}</td>\
-<td role="cell">${about}</td><td role="cell" data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</td>\
+<td role="cell">${about}</td><td role="cell" data-time="${Math.floor(timeMs / 1000)}"${until !== undefined && html` data-until="${until}"`}>${language.date(timeMs)} UTC</td>\
 <td role="cell">${named?.place ?? folderLink(language, files, folder)}</td></tr>
 `;
 }
@@ -153,9 +155,16 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** Renders facts in one line, separated by dots. A fact that is `false` is omitted. */
+/** Renders facts in one line, separated by dots. Lines break between facts, after a dot. A fact that is `false` is omitted. */
 export function factsHtml(facts: readonly (Html | string | false)[]): Html {
-  return html`${facts.filter((fact) => fact !== false).map((fact, index) => html`${index > 0 && ' ·\u00a0'}${fact}`)}`;
+  const shown = facts.filter((fact) => fact !== false);
+  return html`${shown.map((fact, index) => html`<span class="fact">${fact}${index + 1 < shown.length && '\u00a0·'}</span> `)}`;
+}
+
+/** Renders what distinguishes an item as labels, and further facts in a line below them. A label that is `false` is omitted. */
+export function labelsHtml(labels: readonly (Html | false)[], facts: Html): Html {
+  const shown = labels.filter((label) => label !== false);
+  return html`${shown.length > 0 && html`<p class="labels">${shown.map((label) => html`${label} `)}</p>`}${facts}`;
 }
 
 /** Renders a list without checkboxes, or a text if there are no items. */

@@ -173,7 +173,7 @@ export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Pr
 ${folderHead(context, model)}
 ${tools(context, model, searchForm(context, path, asked))}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data" autocomplete="off">
-<div class="found-head"><h2>${new Html(nameHtml(title))}</h2><a class="button quiet" href="${memberUrlPath(path, true)}">${icon('close')}${language.text('clearSearch')}</a></div>
+<div class="found-head"><h2>${new Html(nameHtml(title))}</h2><a class="button quiet" href="${memberUrlPath(path, true)}" title="${language.text('clearSearch')}">${icon('close')}<span class="wide">${language.text('clearSearch')}</span></a></div>
 <table class="found placed" role="table" aria-label="${title}" data-text="${text}"${isForScript && html` data-pending`}>
 <thead role="rowgroup"><tr role="row"><th role="columnheader" class="check"><span class="hidden">${language.text('select')}</span></th>${columns}</tr></thead>
 <tbody role="rowgroup">${new Html(marker)}

@@ -5,7 +5,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
-import { accountPage, factsHtml, itemButton, placedName, questionPage, readForm, selectionTable } from './account-page.ts';
+import { accountPage, factsHtml, itemButton, labelsHtml, placedName, questionPage, readForm, selectionTable } from './account-page.ts';
 import { linkLimits } from './html-listing.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { inspect, makePageContext } from './page-replies.ts';
@@ -38,20 +38,23 @@ function linkItem(exchange: Exchange, context: PageContext, grant: Grant) {
   const { language } = context;
   const { id, link, name, createdMs, expiresMs, downloads = 0, used } = grant;
   const [isDrop, total] = [link?.kind === 'drop', link?.maximumDownloads];
-  const facts = [
-    language.text(isDrop ? 'kindDrop' : 'kindDownload'),
-    total !== undefined && downloads >= total && html`<strong>${language.text('usedUp')}</strong>`,
-    link?.passwordHash !== undefined && language.text('hasPassword'),
-    !isDrop &&
-      (total === undefined ? language.text('usedDownloads', { count: downloads }) : language.text('usedOf', { count: downloads, total })),
+  const label = (text: string) => html`<span class="label">${text}</span>`;
+  const labels = [
+    total !== undefined && downloads >= total && html`<strong class="label">${language.text('usedUp')}</strong>`,
+    isDrop && label(language.text('kindDrop')),
+    link?.passwordHash !== undefined && label(language.text('password')),
+    !isDrop && total !== undefined && label(language.text('usedOf', { count: downloads, total })),
+  ];
+  const facts = factsHtml([
+    !isDrop && total === undefined && language.text('usedDownloads', { count: downloads }),
     used ? phraseWithTime(context, 'lastUsed', used.atMs) : isDrop && language.text('unused'),
     phraseWithTime(context, 'linkCreated', createdMs),
-  ];
+  ]);
   const note = name !== '' && html`<p class="hint" dir="auto">${name}</p>`;
   const { path, isFolder } = linkedItem(grant);
   const entry = inspect(signedIn(exchange).files, path)?.entry;
   const state = { isFolder: entry?.isFolder ?? isFolder, isThere: entry !== undefined };
-  return { id, path, ...state, about: factsHtml(facts), note, timeMs: expiresMs };
+  return { id, path, ...state, about: labelsHtml(labels, facts), note, timeMs: expiresMs, until: language.text('until') };
 }
 
 function linkedItem({ paths, link }: Grant) {

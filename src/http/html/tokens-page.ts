@@ -8,9 +8,10 @@ import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
-import { accountPage, factsHtml, itemButton, questionPage, readForm, selectionTable } from './account-page.ts';
+import { accountPage, factsHtml, itemButton, labelsHtml, questionPage, readForm, selectionTable } from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { makePageContext, pageReply, words } from './page-replies.ts';
+import { assetPaths } from './pages/assets.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import { type PageContext, phraseWithTime } from './pages/page.ts';
 
@@ -74,8 +75,8 @@ function tokenItem({ service }: Exchange, context: PageContext, token: Grant) {
   const { language } = context;
   const { id, createdMs, notBeforeMs, expiresMs, services, addresses, permissions, used } = token;
   const nameOf = (uuid: string) => service.fileServices.find((one) => one.uuid === uuid)?.name ?? uuid;
-  const about = factsHtml([
-    permissions === undefined ? language.text('rightsAll') : rightsText(context, permissions),
+  const rights = permissions === undefined ? language.text('rightsAll') : rightsText(context, permissions);
+  const facts = factsHtml([
     notBeforeMs !== undefined && notBeforeMs > createdMs && phraseWithTime(context, 'validFrom', notBeforeMs),
     addresses !== undefined && language.text('tokenFrom', { addresses: addresses.join(', ') }),
     services !== undefined && language.text('tokenAt', { services: services.map(nameOf).join(', ') }),
@@ -83,7 +84,8 @@ function tokenItem({ service }: Exchange, context: PageContext, token: Grant) {
     phraseWithTime(context, 'linkCreated', createdMs),
   ]);
   const named = { label: labelOf(context, token), place: pathsCell(context, token) };
-  return { id, named, path: '/' as VirtualPath, isFolder: false, about, timeMs: expiresMs };
+  const about = labelsHtml([html`${rights}`], facts);
+  return { id, named, path: '/' as VirtualPath, isFolder: false, about, timeMs: expiresMs, until: language.text('until') };
 }
 
 function pathsCell({ language }: PageContext, { paths }: Grant): Html {
@@ -221,7 +223,7 @@ function tokenForm(exchange: Exchange, { language }: PageContext, account: Accou
   const longest = account.tokens.maximum_days;
   const lives = [...new Set([...offeredDays.filter((days) => days < longest), longest])];
   const life = Number(fields?.get('days') ?? Math.min(90, longest));
-  return html`<form class="fields" method="post" action="${tokensUrl}">
+  return html`<link rel="stylesheet" href="${assetPaths.tokensStyle}"><form class="fields" method="post" action="${tokensUrl}">
 <label for="name">${language.text('tokenName')}</label>
 <input id="name" name="name" required maxlength="200" autocomplete="off" value="${typed('name')}">
 <label for="path">${language.text('tokenPaths')}</label>

@@ -17,9 +17,10 @@ export const assetPaths = {
     'css',
     styleSheet(
       ['files/kinds.css', 'files/listing.css', 'files/recent.css', 'files/rows.css'],
-      ['files/script.css', 'files/screens.css', 'files/grid.css'],
+      ['files/script.css', 'files/screens.css', 'files/placed.css', 'files/grid.css'],
     ),
   ),
+  tokensStyle: files.add('tokens', 'css', webFile('files/tokens.css')),
   icon: files.add('icon', 'svg', webFile('files/icon.svg')),
   pageScript: files.addScripts('page', pageScripts),
   // Styles of the page frame, without rules that would change the look of Swagger UI.
