@@ -324,3 +324,34 @@ browserTest('a message covers nothing, and the buttons of a handler have one lin
   const tops = await stopped.evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().top)));
   assert.deepEqual([tops.length, new Set(tops).size], [4, 1], 'the four buttons of a stopped handler have one line');
 });
+
+browserTest('in every language, tabs and buttons have one line, and rows of failures at most three', async (t) => {
+  const { server, console } = await startConsole(t, {
+    event_handlers: { crm: { type: 'http', target: '40017', url: 'http://127.0.0.1:9/', fail_after_errors: 1, retry_count: 0 } },
+  });
+  await server.put('/home/Quarterly%20report%20of%20the%20regional%20office%20%E2%80%93%20final%20version.docx', 'a');
+  await until('the delivery failed', async () => (await console.get('/api/deliveries', asOperator)).text.includes('failed'));
+  for (const locale of ['de-DE', 'fr-FR', 'es-ES']) {
+    const page = await openBrowser(t, { expectedErrors: /401/, locale });
+    /** Returns the elements whose text has more than one line, with their heights. */
+    const broken = (selector: string, maxPx: number) =>
+      page
+        .locator(selector)
+        .evaluateAll(
+          (all, max) =>
+            all.map((one) => [one.textContent, one.getBoundingClientRect().height] as const).filter(([, height]) => height > max),
+          maxPx,
+        );
+    await signIn(page, console.url, '#deliveries?outcome=failed');
+    await page.locator('td.reply .two-lines').first().waitFor();
+    for (const width of [560, 704, 706, 720, 768, 900, 1023, 1024, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.deepEqual(await broken('#sections a span', 24), [], `${locale}: the tabs at ${width} px`);
+      if (width > 704) assert.deepEqual(await broken('.of-files tbody tr', 80), [], `${locale}: the failures at ${width} px`);
+    }
+    await page.goto(`${console.url}/#handlers`);
+    await page.locator('.handler .row button.primary').waitFor();
+    const tops = await page.locator('.handler .row > *').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+    assert.deepEqual([tops.length, new Set(tops).size], [4, 1], `${locale}: the buttons of a stopped handler`);
+  }
+});

@@ -33,7 +33,12 @@ browserTest(
     await running.getByLabel('Filter').fill('port');
     await running.locator('.config-section[open]').getByText('80', { exact: true }).waitFor();
     assert.deepEqual(await running.locator('summary').allTextContents(), ['services']);
+    await running.getByText('The file sets none of these options.').waitFor();
     await running.getByLabel('Filter').fill('');
+    assert.ok(await running.getByLabel('Only what I set').isChecked());
+    assert.deepEqual(await running.locator('summary').allTextContents(), ['server']);
+    await running.getByLabel('Only what I set').uncheck();
+    await running.locator('summary', { hasText: 'services' }).waitFor();
     await running.getByLabel('Only what I set').check();
     assert.deepEqual(await running.locator('summary').allTextContents(), ['server']);
     const reload = page.getByRole('button', { name: 'Reload' });

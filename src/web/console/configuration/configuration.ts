@@ -169,12 +169,12 @@ function asInFile(value: unknown, name = ''): unknown {
   return Object.fromEntries(Object.entries(shown).map(([key, member]) => [key, asInFile(member, key)]));
 }
 
-/** A checkbox hides options that the file does not set. */
+/** Shows the options that the file sets; without the tick, or if a filter finds none of them, all options. */
 function configurationView({ file, ...running }: RunningConfiguration): HTMLElement {
   const configuration = asInFile(running.configuration) as object;
   const set = running.set && (asInFile(running.set) as object);
   const place = make('div');
-  const onlySet = make('input', { type: 'checkbox' });
+  const onlySet = make('input', { type: 'checkbox', checked: set !== null });
   const filter = make('input', {
     type: 'search',
     autocomplete: 'off',
@@ -184,15 +184,11 @@ function configurationView({ file, ...running }: RunningConfiguration): HTMLElem
   });
   const show = () => {
     const wanted = filter.value.trim().toLowerCase();
-    const shown = onlySet.checked && set ? set : configuration;
-    const sections = Object.entries(shown).flatMap(([name, value]) => {
-      const kept = matching(value, wanted, name);
-      if (kept === undefined || (onlySet.checked && isEmpty(kept))) return [];
-      return [
-        make('details.config-section', { open: wanted !== '' || onlySet.checked }, make('summary', clear(name)), make('div', tree(kept))),
-      ];
-    });
-    place.replaceChildren(...(sections.length > 0 ? sections : [make('p.nothing', ownText('noOptions'))]));
+    const isOnlySet = onlySet.checked && set !== null;
+    const ofFile = isOnlySet ? configSections(set, wanted, true) : [];
+    const others = ofFile.length > 0 ? [] : configSections(configuration, wanted, false);
+    const told = ofFile.length + others.length === 0 ? 'noOptions' : isOnlySet && others.length > 0 ? 'onlyDefaults' : undefined;
+    place.replaceChildren(...(told ? [make('p.nothing', ownText(told))] : []), ...ofFile, ...others);
   };
   filter.addEventListener('input', show);
   onlySet.addEventListener('change', show);
@@ -204,6 +200,18 @@ function configurationView({ file, ...running }: RunningConfiguration): HTMLElem
     make('div.range', field(ownText('filterOptions'), filter), tick),
     place,
   );
+}
+
+/** The highest number of members with which a section of options is open at first. */
+const maxOpened = 12;
+
+function configSections(options: object, wanted: string, areSet: boolean): HTMLElement[] {
+  return Object.entries(options).flatMap(([name, value]) => {
+    const kept = matching(value, wanted, name);
+    if (kept === undefined || (areSet && isEmpty(kept))) return [];
+    const open = wanted !== '' || (areSet && Object.keys(kept as object).length <= maxOpened);
+    return [make('details.config-section', { open }, make('summary', clear(name)), make('div', tree(kept)))];
+  });
 }
 
 function isEmpty(value: unknown): boolean {
