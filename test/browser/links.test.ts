@@ -176,6 +176,51 @@ browserTest('the row menu creates a link with a password; a visitor enters it; t
   await assertAccessible(visitor, 'a link that is over');
 });
 
+browserTest('the page of a link to a text, a drawing or HTML opens the viewer, in which nothing of the file runs', async (t) => {
+  const server = await startServer(t);
+  const attack = `parent.hacked = top.hacked = 1; document.title = 'hacked'`;
+  const files = {
+    'table.csv': 'name,amount\n<img src=x onerror="window.hacked=1">,2',
+    'page.html': `<h1>Hello</h1><script>${attack}</script><img src=x onerror="${attack}">`,
+    'notes.md': `# Hello\n\n<script>${attack}</script> [a](javascript:window.hacked=1)`,
+    'drawing.svg': `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="${attack}"><script>${attack}</script></svg>`,
+  };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(server.home, name), content);
+  const page = await openBrowser(t, { viewport: phone });
+  const open = page.getByRole('link', { name: 'Preview' });
+  const shown = {
+    'table.csv': page.getByRole('cell', { name: /onerror/ }),
+    'page.html': page.locator('pre', { hasText: '<h1>Hello</h1><script>' }),
+    'notes.md': page.getByRole('heading', { name: 'Hello' }),
+    'drawing.svg': page.locator('.stage img'),
+  };
+  for (const [name, content] of Object.entries(shown)) {
+    const link = await makeLink(server, { path: `/${name}` });
+    await page.goto(link.url);
+    await open.click();
+    await page.getByRole('dialog', { name }).and(page.locator(':has(.stage:not([aria-busy]))')).waitFor();
+    await content.waitFor();
+    if (name === 'table.csv') await assertAccessible(page, 'the preview of a link to a file');
+    assert.deepEqual(await page.evaluate(`[window.hacked, document.title.includes('hacked')]`), [undefined, false], name);
+    await page.reload();
+    await content.waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal(page.url(), link.url, 'without a preview, the URL is that of the link');
+    const inline = await fetch(`${link.url}${name}?inline`);
+    const isShown = /text\/plain|text\/csv|text\/markdown/.test(inline.headers.get('content-type') ?? '');
+    assert.ok(isShown || inline.headers.get('content-disposition')?.startsWith('attachment'), `${name} is never a page`);
+    assert.match(inline.headers.get('content-security-policy') ?? 'sandbox', /sandbox/);
+  }
+  const limited = await makeLink(server, { path: '/table.csv', maximum_downloads: 1 });
+  await page.goto(limited.url);
+  await page.getByRole('link', { name: 'Download' }).waitFor();
+  assert.equal(await open.count(), 0, 'a preview would count as a download');
+  await page.goto(`${limited.url}?preview=table.csv`);
+  await page.getByRole('link', { name: 'Download' }).waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0);
+});
+
 browserTest('on a phone a link shows its limits as labels and its end with a word; no line begins with a dot', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));

@@ -22,20 +22,38 @@ ${more}
 </div>`;
 }
 
-/** Renders the page of a link to one file, with a button for the download, and with a preview if the link has no download limit. */
+/**
+ * Renders the page of a link to one file, with a button for the download, and with a preview if the link has no download limit. Texts,
+ * drawings, PDF documents and archives have a button for the preview. Without scripts, this button shows what the browser may show.
+ */
 export function filePage(exchange: Exchange, visit: Visit, entry: Entry): Reply {
   const context = makePageContext(exchange);
   const { language } = context;
-  const url = encodeURIComponent(entry.name);
-  const button = html`<p><a class="button primary" href="./${url}" download>${icon('download')}${language.text('download')}</a></p>`;
+  const { name, sizeBytes } = entry;
+  const url = `./${encodeURIComponent(name)}`;
+  const mayPreview = visit.link.link?.maximumDownloads === undefined;
+  const looks = fileIconClasses(name);
+  const hasViewer = mayPreview && (/^(text|pdf|zip)\b/.test(looks) || isDrawing.test(name));
+  const isInline = inlineKind(mediaTypeByName(name)) !== undefined;
+  const opener = html` <a class="button${!isInline && ' scripted'}" href="${url}?inline" data-viewer>${icon('eye')}${language.text('preview')}</a>`;
+  const buttons = html`<p class="row"><a class="button primary" href="${url}" download>${icon('download')}${language.text('download')}</a>${hasViewer && opener}</p>`;
   const body = html`<div id="notices" aria-live="polite"></div>
-<main class="card roomy" id="main">
-<h1><span class="i ${fileIconClasses(entry.name)}">${bdi(entry.name)}</span></h1>
-<div id="members" tabindex="-1">${aboutLink(context, visit, button, language.size(entry.sizeBytes))}
-${visit.link.link?.maximumDownloads === undefined && preview(entry.name, `./${url}?inline`)}</div>
+<main class="card roomy" id="main" data-may="${hasViewer && 'read'}">
+<h1><span class="i ${looks}">${bdi(name)}</span></h1>
+<div id="members" tabindex="-1">${aboutLink(context, visit, buttons, language.size(sizeBytes))}
+${mayPreview && preview(name, `${url}?inline`)}${hasViewer && listOfOne(name, looks, url)}</div>
 </main>`;
-  return pageReply(context, 200, { title: entry.name, body, hasScript: true });
+  return pageReply(context, 200, { title: name, body, hasScript: true });
 }
+
+/** Renders a hidden list with only one file, from which the script opens its viewer. */
+function listOfOne(name: string, looks: string, url: string): Html {
+  return html`<table id="list" hidden><tbody><tr><td><input type="checkbox" value="${name}"></td><td><a class="i ${looks}" href="${url}">${bdi(name)}</a></td></tr></tbody></table>
+<div id="actions" hidden></div>`;
+}
+
+/** Matches the names of files that only the viewer shows as pictures, without their scripts. */
+const isDrawing = /\.svg$/i;
 
 /** Renders the button that downloads the whole folder as one archive. */
 export function downloadAll({ language }: PageContext): Html {

@@ -71,6 +71,16 @@ function opensHere(row: Row): boolean {
   return canPreview(row) && rowLink(row).search === '';
 }
 
+/** On the page of a link to one file, a button opens the viewer. */
+function startViewer(): void {
+  startOpening();
+  document.querySelector('[data-viewer]')?.addEventListener('click', (event) => {
+    const [row] = allRows();
+    event.preventDefault();
+    if (row) void open(row);
+  });
+}
+
 function openNamed(name: string): boolean {
   const row = shownRows().find((candidate) => rowName(candidate) === name);
   const isShown = row !== undefined && opensHere(row) && previewKind(row) !== 'audio';
@@ -221,7 +231,8 @@ function startFolder(): void {
     renewBy(renewPage);
   }
   showPhraseDates(byId('main'));
-  if (document.getElementById('list')) startListing();
+  const list = document.getElementById('list');
+  if (list) (list.hidden ? startViewer : startListing)();
   startSearchPage();
   startFields();
   offerUploads();
