@@ -45,6 +45,7 @@ test('every language has every text with the same placeholders', () => {
   const places = (text: Text) => [...new Set(JSON.stringify(text).match(/\{[a-z]+\}/g) ?? [])].sort();
   const groups = readdirSync(folder);
   assert.deepEqual(groups.sort(), [
+    'accounts',
     'configuration',
     'console',
     'details',
