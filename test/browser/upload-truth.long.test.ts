@@ -75,6 +75,15 @@ browserTest('the question about a taken name shows the differences, and Enter ke
   assert.match(here, /^5 bytes/);
   assert.match(own, /^2 kB.*newer$/);
   assert.doesNotMatch(here, /newer/);
+  // The size, the time and the comparison have a line each, and none of them wraps.
+  const boxes = await question.locator('dd .facts > *').evaluateAll((facts) =>
+    facts.map((fact) => {
+      const { top, height } = fact.getBoundingClientRect();
+      return { top: Math.round(top), height: Math.round(height) };
+    }),
+  );
+  assert.deepEqual([boxes.length, new Set(boxes.map(({ top }) => top)).size], [5, 3]);
+  assert.equal(new Set(boxes.map(({ height }) => height)).size, 1, `a fact wraps: ${JSON.stringify(boxes)}`);
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'a (2).txt' }).waitFor();
 });

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { assertFoldersDropped } from '../support/window-sizes.ts';
@@ -151,4 +152,20 @@ browserTest('if the session has ended, an upload asks for the password in the pa
   await dialog.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
   assert.deepEqual(readdirSync(server.home), ['large.bin', 'one.txt', 'two.txt']);
+});
+
+browserTest('a file that arrived just before the connection was lost appears in the list after it is back', async (t) => {
+  const server = await startServer(t);
+  const page = await openFolder(t, server, { expectedErrors: /ERR_FAILED/ });
+  let refused = 0;
+  const folder = (url: URL) => url.pathname === '/home/';
+  await page.route(folder, (route) => {
+    refused++;
+    return route.abort();
+  });
+  await choose(page, [file('late.txt', 'x')]);
+  await until('the page asks for the list', () => refused > 0);
+  assert.equal(await page.getByRole('link', { name: 'late.txt' }).count(), 0);
+  await page.unroute(folder);
+  await page.getByRole('link', { name: 'late.txt' }).waitFor();
 });

@@ -234,11 +234,11 @@ let markers: ((row: Row) => void)[] = [];
 let stopFinishing = () => {};
 
 /** Refreshes the list of a page that does not show a folder's rows, such as search results. */
-let renewOthers: ((focusOn?: string) => Promise<void>) | undefined;
+let renewOthers: (focusOn?: string) => Promise<boolean>;
 
 /** Registers a function that refreshes the list of a page which does not show a folder's rows. It gets the name of the row to focus. */
 export function renewBy(renew: (focusOn?: string) => Promise<void>): void {
-  renewOthers = renew;
+  renewOthers = (focusOn) => renew(focusOn).then(() => true);
 }
 
 let whole: Promise<void> = Promise.resolve();
@@ -250,7 +250,7 @@ let isStarted = false;
 export function startRows(): void {
   changes++;
   isStarted = false;
-  renewOthers = undefined;
+  renewOthers = async () => true;
   left = undefined;
   whole = Promise.resolve();
   coming = 0;
@@ -317,22 +317,24 @@ let [lastAsked, lastShown] = [0, 0];
  * Fetches the page again and uses its rows. The selected rows and the focused row are found again by name.
  *
  * @param focusOn name of the row to focus
+ * @returns false if the service cannot be reached
  */
-export async function refreshRows(focusOn?: string): Promise<void> {
+export async function refreshRows(focusOn?: string): Promise<boolean> {
   const table = document.getElementById('list');
-  if (!table || table.matches('.found')) return renewOthers?.(focusOn);
+  if (!table || table.matches('.found')) return renewOthers(focusOn);
   const [url, asked] = [shownPage(), ++lastAsked];
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
   const count = fresh?.getElementById('count');
   // For example, the page of an empty trash has no list.
-  if (!list || !count) return fresh && renewOthers?.();
+  if (!list || !count) return fresh !== undefined && renewOthers();
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
-  if (!table.isConnected || asked < lastShown) return;
+  if (!table.isConnected || asked < lastShown) return true;
   lastShown = asked;
   byId('count').replaceWith(document.adoptNode(count));
   replaceRows(later ?? sent, focusOn);
+  return true;
 }
 
 /** Shows other rows. The selected rows and the focused row are found again. @param focusOn name of the row to focus */

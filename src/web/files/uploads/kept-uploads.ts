@@ -111,6 +111,5 @@ export async function discardUpload(upload: Upload): Promise<void> {
   letGo(upload);
   if (location === undefined) return;
   // The request is repeated, because the connection is perhaps lost at this moment. An upload that is not deleted counts towards the quota.
-  for (let failures = 0; failures < 3 && !(await tryRequest('DELETE', location)); failures++)
-    await pauseAfter(failures, new AbortController().signal);
+  for (let failures = 0; failures < 3 && !(await tryRequest('DELETE', location)); failures++) await pauseAfter(failures);
 }

@@ -90,7 +90,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
   const followVerdict = async (upload: Upload) => {
     for (let asked = 0; upload.isChecking; asked++) {
       // Each pause is used four times, so that the panel is at most a quarter of the waiting time behind.
-      await pauseAfter(Math.floor(asked / 4), new AbortController().signal);
+      await pauseAfter(Math.floor(asked / 4));
       await askVerdict(upload);
     }
     if (upload.state === 'done') onDone(upload);

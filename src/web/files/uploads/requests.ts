@@ -11,18 +11,18 @@ const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
  *
  * @param failures number of failed attempts so far
  */
-export function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
+export function pauseAfter(failures: number, signal?: AbortSignal): Promise<void> {
   const seconds = pauseSeconds[Math.min(failures, pauseSeconds.length - 1)] ?? 0;
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
       window.removeEventListener('online', end);
-      signal.removeEventListener('abort', end);
+      signal?.removeEventListener('abort', end);
       resolve();
     };
     const timer = setTimeout(end, seconds * (750 + 500 * Math.random()));
     window.addEventListener('online', end);
-    signal.addEventListener('abort', end);
+    signal?.addEventListener('abort', end);
   });
 }
 

@@ -11,7 +11,7 @@ import { allRows, refreshRows, rowName } from '../rows/rows.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './kept-uploads.ts';
 import { uploadPanel } from './panel.ts';
 import { ensureFolder, makeQueue, type UploadQueue } from './queue.ts';
-import { tryRequest } from './requests.ts';
+import { pauseAfter, tryRequest } from './requests.ts';
 import { newUpload, type Upload, uploadPath } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 import style from './uploads.css';
@@ -34,11 +34,17 @@ let isLooking = false;
 async function look(): Promise<void> {
   if (isLooking) return;
   isLooking = true;
+  let failures = 0;
   while (arrived.size > 0) {
     const names = arrived;
     arrived = new Set();
     const startedMs = performance.now();
-    await refreshRows();
+    if (!(await refreshRows())) {
+      for (const name of names) arrived.add(name);
+      await pauseAfter(failures++);
+      continue;
+    }
+    failures = 0;
     mark(names);
     const tookMs = performance.now() - startedMs;
     await new Promise((resolve) => setTimeout(resolve, queue.isBusy() ? Math.max(lookEveryMs, restPerLook * tookMs) : 0));
