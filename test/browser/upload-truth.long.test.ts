@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
@@ -88,14 +89,51 @@ browserTest('the question about a taken name shows the differences, and Enter ke
   await page.getByRole('link', { name: 'a (2).txt' }).waitFor();
 });
 
+browserTest(
+  'the question about a taken name shows both pictures, and has its buttons in one row on all screens and in all languages',
+  async (t) => {
+    const server = await startServer(t);
+    writeFileSync(join(server.home, 'a.png'), plainPng(60, 40, [90, 120, 200]));
+    const own = { name: 'a.png', mimeType: 'image/png', buffer: plainPng(40, 60, [200, 20, 20]) };
+    for (const locale of ['en-GB', 'de-DE', 'fr-FR', 'es-ES']) {
+      const page = await openFolder(t, server, { locale, expectedErrors: /412/ });
+      await page.locator('#tools input[type=file]').first().setInputFiles(own);
+      const question = page.getByRole('dialog');
+      await question.locator('.versions canvas').nth(1).waitFor();
+      for (const width of [320, 375, 768, 1280]) {
+        await page.setViewportSize({ width, height: 700 });
+        const boxes = await question.locator('.row button:visible').evaluateAll((buttons) =>
+          buttons.map((button) => ({
+            ...button.getBoundingClientRect().toJSON(),
+            isCut: button.scrollWidth > button.clientWidth,
+            room: button.closest('dialog')?.getBoundingClientRect().toJSON(),
+          })),
+        );
+        assert.equal(boxes.length, 3);
+        assert.equal(new Set(boxes.map(({ top }) => top)).size, 1, `${locale}, ${width} px: one row`);
+        for (const { isCut, left, right, room } of boxes)
+          assert.ok(!isCut && left > room.left + 8 && right < room.right - 8, `${locale}, ${width} px: each button is whole`);
+      }
+    }
+  },
+);
+
 browserTest('on a phone the upload panel is one line, which expands and collapses', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { viewport: { width: 360, height: 640 } });
+  const panel = page.locator('.queue');
+  const network = await page.context().newCDPSession(page);
+  const throttle = (uploadThroughput: number) =>
+    network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput });
+  await throttle(200_000);
+  await page.locator('#tools input[type=file]').first().setInputFiles(file('large.bin', 2_000_000));
+  await panel.getByText(/^0 of 1 · \d+ secs? left$/).waitFor();
+  await throttle(-1);
+  await panel.getByText('1 of 1').waitFor();
   await page
     .locator('#tools input[type=file]')
     .first()
     .setInputFiles([file('a.txt'), file('b.txt')]);
-  const panel = page.locator('.queue');
   await panel.getByText('2 of 2').waitFor();
   assert.equal(await panel.getByRole('listitem').count(), 0);
   assert.ok(((await panel.boundingBox())?.height ?? 99) < 70);
