@@ -71,6 +71,7 @@ browserTest('messages are at the bottom left, say what happened, and cover no ac
     told && actions && told.left === actions.left && told.top > 600 && told.bottom <= actions.top,
     JSON.stringify({ told, actions }),
   );
+  await message.waitFor({ state: 'detached', timeout: 8_000 });
 });
 
 browserTest('on the page for a new password, the typed passwords can be shown', async (t) => {

@@ -24,6 +24,23 @@ browserTest('a large upload resumes by itself after a cut connection, an unreach
   await assertUploaded(server, 'large.bin', content);
 });
 
+browserTest(
+  'behind a proxy that holds back whole requests, an upload continues in pieces of 16 MiB, and of 8 MiB after another loss',
+  async (t) => {
+    const setting = await openUploadPage(t, /409|ERR_/);
+    const { server, proxy, page } = setting;
+    const { path, content } = largeFile(server, 'large.bin', 60_000_000);
+    proxy.troubles.push({ keepsBackBytes: 30_000_000 }, { keepsBackBytes: 16_000_000 });
+    await choose(page, path);
+    await lineOf(page, 'large.bin', 'done').waitFor();
+    const piece = 8 * 1024 * 1024;
+    assert.deepEqual([...new Set(proxy.sizes)].slice(0, 3), [60_000_000, 2 * piece, piece]);
+    const after = proxy.sizes.slice(proxy.sizes.lastIndexOf(2 * piece) + 1);
+  assert.ok(Math.max(...after) <= piece, proxy.sizes.join(' '));
+    await assertUploaded(server, 'large.bin', content);
+  },
+);
+
 browserTest('a paused upload resumes at its offset: in the same page, or in a new page once the file is chosen again', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   const { server, proxy, page } = setting;

@@ -133,3 +133,18 @@ test('an address that guesses at the console is banned there for all requests; g
   assert.equal((await server.get('/home/')).status, 429);
   assert.ok((await server.events()).some(({ id, component }) => id === '20005' && component.type === 'console'));
 });
+
+test('operators whose address is banned because of guesses at files can sign in to the console, see this ban and lift it', async (t) => {
+  const { server, console } = await startConsole(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 300 } } });
+  for (let guess = 0; guess < 4; guess++) await server.get('/home/', { user: `nobody${guess}:guess-${guess}` });
+  assert.equal((await server.get('/home/')).status, 429);
+  const { cookie, origin } = await console.session();
+  const headers = { cookie, origin };
+  const bans = async () => (await console.get('/api/bans', { headers })).json<{ items: { address: string; logins: string }[] }>().items;
+  assert.deepEqual(
+    (await bans()).map(({ address, logins }) => [address, logins]),
+    [['127.0.0.1', 'files']],
+  );
+  assert.equal((await console.send('DELETE', '/api/bans?all=1', { headers })).status, 200);
+  assert.equal((await server.get('/home/')).status, 200);
+});

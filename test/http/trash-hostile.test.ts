@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { cheapHash } from '../support/passwords.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { asJson, type Shown, trashOf } from '../support/trash.ts';
 
@@ -14,10 +15,7 @@ function restore(server: TestServer, id: string, body?: object) {
 }
 
 test('the trash is in no listing, archive or search, and cannot be read, changed or moved to', async (t) => {
-  const server = await startServer(t, {
-    group: { trash },
-    accounts: { bob: { password: '$scrypt$ln=1,r=8,p=1$c2FsdHNhbHRzYWx0c2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' } },
-  });
+  const server = await startServer(t, { group: { trash } });
   writeFileSync(join(server.home, 'secret-plan'), 'x');
   writeFileSync(join(server.home, 'there'), 'x');
   await server.send('DELETE', '/home/secret-plan');
@@ -39,6 +37,21 @@ test('the trash is in no listing, archive or search, and cannot be read, changed
     assert.equal((await server.send('MOVE', '/home/there', { headers: { destination: `/home/${name}` } })).status, 403);
   }
   assert.deepEqual(paths(await trashOf(server)), ['/secret-plan']);
+});
+
+test('if two accounts share a home folder, neither sees, restores or removes the items of the other', async (t) => {
+  const server = await startServer(t, { group: { trash }, accounts: { bob: { password: await cheapHash('bobs-words') } } });
+  const user = 'bob:bobs-words';
+  for (const name of ['a', 'b']) writeFileSync(join(server.home, name), name);
+  assert.equal((await server.send('DELETE', '/home/a')).status, 204);
+  assert.equal((await server.send('DELETE', '/home/b', { user })).status, 204);
+  assert.deepEqual(paths(await trashOf(server)), ['/a']);
+  assert.deepEqual(paths(await trashOf(server, user)), ['/b']);
+  const [item] = await trashOf(server);
+  assert.equal((await server.send('POST', `/home/__svc__/trash/${item?.id}/restore`, { user })).status, 404);
+  assert.equal((await server.send('DELETE', `/home/__svc__/trash/${item?.id}`, { user })).status, 404);
+  assert.equal((await server.send('DELETE', '/home/__svc__/trash', { user })).status, 204);
+  assert.deepEqual([paths(await trashOf(server)), await trashOf(server, user)], [['/a'], []]);
 });
 
 test('paths that leave the home folder, reserved names and malformed bodies restore nothing', async (t) => {

@@ -7,6 +7,8 @@ export type Trouble =
   | { cutAfterBytes: number }
   /** After this number of bytes nothing more of the request is passed on, but the connections stay open. */
   | { holdAfterBytes: number }
+  /** Nothing of the content is passed on, as by a proxy that waits for the whole request. The connection is cut after this number of bytes. */
+  | { keepsBackBytes: number }
   /** The server receives the whole request, but its reply is lost. */
   | { swallowsReply: true };
 
@@ -17,6 +19,8 @@ export interface UnreliableProxy {
   troubles: Trouble[];
   /** `Upload-Offset` of the PATCH requests so far. If a request is repeated for the same upload and offset, it is listed once. */
   offsets: number[];
+  /** Lengths of the content of the PATCH requests so far, with repeated ones. */
+  sizes: number[];
   /** Cuts all connections and accepts no new ones. */
   goDown: () => Promise<void>;
   /** Accepts connections again. */
@@ -28,7 +32,9 @@ export async function startUnreliableProxy(t: TestContext, port: number): Promis
   const sockets = new Set<Socket>();
   const troubles: Trouble[] = [];
   const offsets: number[] = [];
+  const sizes: number[] = [];
   const last = new Map<string, string>();
+  const keptBack = new Map<string, Trouble>();
   const accept = (client: Socket) => {
     const server = connect(port, '127.0.0.1');
     let trouble: Trouble | undefined;
@@ -48,14 +54,19 @@ export async function startUnreliableProxy(t: TestContext, port: number): Promis
       const [, url = '', offset] = /^PATCH (\S+) [^\0]*?\r\nupload-offset: (\d+)\r\n/i.exec(head) ?? [];
       if (offset !== undefined) {
         // If a request is cut off on a connection that was used before, browsers repeat the request by themselves.
-        const isRepeated = last.get(url) === offset;
-        last.set(url, offset);
+        const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+        const isRepeated = last.get(url) === `${offset} ${length}`;
+        last.set(url, `${offset} ${length}`);
+        sizes.push(Number(length));
         if (!isRepeated) offsets.push(Number(offset));
-        trouble = isRepeated ? undefined : troubles.shift();
+        trouble = isRepeated ? keptBack.get(url) : troubles.shift();
+        if (trouble && 'keepsBackBytes' in trouble) keptBack.set(url, trouble);
+        else keptBack.delete(url);
         passedBytes = 0;
       }
       passedBytes += chunk.length;
-      server.write(chunk);
+      if (!(trouble && 'keepsBackBytes' in trouble)) server.write(chunk);
+      else if (passedBytes >= trouble.keepsBackBytes) end();
       if (trouble && 'cutAfterBytes' in trouble && passedBytes >= trouble.cutAfterBytes) end();
       if (trouble && 'holdAfterBytes' in trouble && passedBytes >= trouble.holdAfterBytes) client.pause();
     });
@@ -77,5 +88,5 @@ export async function startUnreliableProxy(t: TestContext, port: number): Promis
   };
   const ownPort = await listen(0);
   t.after(() => (proxy.listening ? goDown() : undefined));
-  return { url: `http://127.0.0.1:${ownPort}`, troubles, offsets, goDown, comeBack: async () => void (await listen(ownPort)) };
+  return { url: `http://127.0.0.1:${ownPort}`, troubles, offsets, sizes, goDown, comeBack: async () => void (await listen(ownPort)) };
 }
