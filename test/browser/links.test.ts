@@ -27,6 +27,10 @@ browserTest('the visitor of a link downloads a file and browses a folder, on a p
     await page.goto(folder.url);
     await page.getByRole('link', { name: 'report.txt' }).waitFor();
     if (javaScriptEnabled) await assertAccessible(page, 'a link to a folder');
+    const [end, view] = await page.evaluate<Record<'top' | 'bottom' | 'left' | 'right', number>[]>(
+      `['.about .hint .fact', '.views'].map((wanted) => document.querySelector(wanted).getBoundingClientRect().toJSON())`,
+    );
+    assert.ok(end && view && view.top < end.bottom && view.left > end.right, 'the switch of the view stands beside the end of the link');
     const archive = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Download all as ZIP' }).click();
     assert.equal((await archive).suggestedFilename(), 'out.zip');
