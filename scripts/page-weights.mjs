@@ -18,6 +18,7 @@ const purposes = {
   shared: 'code that several other parts share',
   'player.js': 'the player of audio files',
   'questions.js': 'questions about the trash, shared links and held uploads',
+  'command-dialogs.js': 'the question before a deletion that cannot be undone',
   'found.js': 'the results of a search',
   'share.js': 'the dialog that makes a link',
   'copy-field.js': 'the button that copies a link or a token',

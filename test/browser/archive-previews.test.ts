@@ -104,7 +104,7 @@ browserTest('if the connection breaks while a member of an archive is downloaded
   await stage.getByText('noise.bin').waitFor();
   await page.evaluate('globalThis.isBroken = true');
   await stage.getByRole('button', { name: 'Download noise.bin' }).click();
-  await stage.getByRole('alert').getByText('the connection was lost').waitFor();
+  await stage.getByRole('alert').getByText('no connection').waitFor();
 });
 
 browserTest(

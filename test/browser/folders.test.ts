@@ -88,7 +88,7 @@ browserTest('a folder opens without a page load, and Back restores the previous 
 
   rmSync(join(server.home, 'Reports #1?'), { recursive: true });
   await page.getByRole('link', { name: 'Reports' }).click();
-  await page.getByText('That did not work: The file or folder no longer exists.').waitFor();
+  await page.getByText('Reports #1? could not be opened: The file or folder no longer exists.').waitFor();
   assert.equal(await heading(page), 'Files');
   assert.ok(await isMarked(page));
 });
@@ -178,10 +178,10 @@ browserTest('the folder clicked last opens; offline, the page stays as it is; wi
 
   await page.context().setOffline(true);
   await page.getByRole('link', { name: 'First' }).click();
-  await page.getByText('That did not work: the connection was lost').waitFor();
+  await page.getByText('First could not be opened: no connection').waitFor();
   await page.locator('#notices').getByRole('button', { name: 'Close' }).click();
   await page.goForward();
-  await page.getByText('That did not work: the connection was lost').waitFor();
+  await page.getByText('That did not work: no connection').waitFor();
   await page.waitForURL('**/home/');
   assert.equal(await heading(page), 'Files');
   await page.context().setOffline(false);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browserTest, openBrowser } from '../support/browser.ts';
+import { browserTest, openBrowser, openFolder } from '../support/browser.ts';
 import { signInByKeyboard, workByKeyboard } from '../support/by-keyboard.ts';
 import { startServer } from '../support/server.ts';
 
@@ -35,4 +35,34 @@ browserTest('the focused element is visible, even where a bar could cover it', a
   const heading = page.getByRole('dialog').getByRole('heading', { name: 'Keyboard' });
   await heading.and(page.locator(':focus')).waitFor();
   assert.ok(((await heading.boundingBox())?.y ?? -1) >= 0, 'the dialog is shown from its heading on');
+});
+
+browserTest('the menu of sorting behaves like the other menus: arrows, Escape, Tab and a click outside', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), '');
+  const page = await openFolder(t, server);
+  const summary = page.locator('.sort summary');
+  const links = page.locator('.sort a');
+  await summary.focus();
+  await page.keyboard.press('Enter');
+  for (const [key, at] of [['ArrowDown', 0] as const, ['ArrowDown', 1] as const, ['ArrowUp', 0] as const, ['ArrowUp', 3] as const]) {
+    await page.keyboard.press(key);
+    await links.nth(at).and(page.locator(':focus')).waitFor();
+  }
+  for (const key of ['Escape', 'Tab']) {
+    if (key === 'Tab') await page.keyboard.press('Enter');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press(key);
+    await links.first().waitFor({ state: 'hidden' });
+    await summary.and(page.locator(':focus')).waitFor();
+  }
+  await summary.click();
+  await links.first().waitFor();
+  await page.mouse.click(20, 650);
+  await links.first().waitFor({ state: 'hidden' });
+  await summary.click();
+  await links.first().waitFor();
+  await page.locator('[popovertarget=menu]').click();
+  await page.locator('#menu:popover-open').waitFor();
+  await links.first().waitFor({ state: 'hidden' });
 });

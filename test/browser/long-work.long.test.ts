@@ -163,5 +163,5 @@ browserTest('many failures are reported in one short message', async (t) => {
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText(/^Deleted \S/).waitFor();
-  await page.getByText(/^That did not work: fixed0: .*; … \+3$/).waitFor();
+  await page.getByText(/^8 items could not be deleted: fixed0: .*; … \+3$/).waitFor();
 });

@@ -160,7 +160,7 @@ browserTest('a refusal is reported in the language of the page, and nothing move
   await dialog.getByRole('button', { name: 'Ziel' }).click();
   await dialog.locator('.place-here', { hasText: 'Ziel' }).waitFor();
   await dialog.locator('button[value=ok]').click();
-  await page.getByText(/fixed\.bin: dafür fehlt die Berechtigung/).waitFor();
+  await page.getByText(/^fixed\.bin konnte nicht verschoben werden: dafür fehlt die Berechtigung/).waitFor();
   assert.deepEqual(readdirSync(server.home).sort(), ['Ziel', 'fixed.bin']);
 });
 

@@ -162,7 +162,7 @@ browserTest('a part of the script that cannot be loaded is reported, and the res
   await page.route(before, (route) => route.fulfill({ status: 404 }));
   await login(page, server.url);
   await page.getByRole('link', { name: 'a.txt' }).click();
-  await page.getByText('This part of the page could not be loaded. Check your connection, or reload the page.').waitFor();
+  await page.getByText('a.txt could not be opened: try again, or reload the page').waitFor();
   await page.getByLabel('Select a.txt').check();
   await page.unroute(before);
   await page.reload();

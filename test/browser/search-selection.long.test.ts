@@ -78,7 +78,7 @@ browserTest('search results that may not be deleted are reported by name; result
   await bar.getByRole('button', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('One item was found.').waitFor();
-  await page.getByText(/^That did not work: report 2\.bin: /).waitFor();
+  await page.getByText(/^report 2\.bin could not be deleted: /).waitFor();
   await page.getByText('Deleted 3 items').waitFor();
   assert.deepEqual(files.map(exists), [false, true, false, false]);
 });
@@ -94,7 +94,7 @@ browserTest('if the folder of a search result was removed, the result is reporte
   await bar.getByRole('button', { name: 'Delete' }).click();
   rmSync(join(server.home, 'a'), { recursive: true });
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText(/^That did not work: report 1\.bin: /).waitFor();
+  await page.getByText(/^report 1\.bin could not be deleted: /).waitFor();
   await page.getByText('Deleted report 2.bin').waitFor();
   await page.getByText('No name below this folder contains this.').waitFor();
   assert.equal(exists('b/report 2.bin'), false);

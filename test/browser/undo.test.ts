@@ -39,7 +39,7 @@ browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; i
   writeFileSync(inHome('c.bin'), 'new');
   await page.keyboard.press('Control+z');
   await page.getByText('Restored d.bin').waitFor();
-  const problem = await page.getByText(/^That did not work: /).innerText();
+  const problem = await page.getByText(/^“Undo” did not work: /).innerText();
   assert.match(problem, /a\.bin: it was changed since.*b\.bin: it was changed since.*c\.bin: The name is taken/);
   assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'c.bin', 'd.bin']);
   assert.equal(readFileSync(inHome('Target/a.bin'), 'utf8'), 'another one');
@@ -60,7 +60,7 @@ browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; i
   await rename('d.bin', 'e.bin');
   writeFileSync(inHome('d.bin'), 'somebody else');
   await page.keyboard.press('Control+z');
-  await page.getByText('That did not work: e.bin: This name is taken already.').waitFor();
+  await page.getByText('“Undo” did not work: e.bin: This name is taken already.').waitFor();
   assert.equal(readFileSync(inHome('e.bin'), 'utf8'), 'd.bin');
 });
 
@@ -90,3 +90,56 @@ browserTest('on a slow line, the row of an item that is being deleted is faded, 
   await page.getByText('Moved a.bin to the trash').waitFor();
   await page.locator('tbody a:focus', { hasText: 'b.bin' }).waitFor();
 });
+
+browserTest(
+  'without a connection, an action names itself and its items, keeps the selection and the focus, and can be tried again',
+  async (t) => {
+    const server = await startServer(t, { account: { trash: { days: 7 } } });
+    for (const name of ['a.txt', 'b.txt', 'c.txt']) writeFileSync(join(server.home, name), name);
+    const page = await openFolder(t, server, { expectedErrors: /ERR_INTERNET_DISCONNECTED/ });
+    const notices = page.locator('#notices');
+    const again = notices.getByRole('button', { name: 'Try again' });
+    const cut = (isOffline: boolean) => page.context().setOffline(isOffline);
+    await page.getByRole('link', { name: 'b.txt' }).focus();
+    await cut(true);
+    await page.keyboard.press('Delete');
+    await notices.getByText('b.txt could not be deleted: no connection').waitFor();
+    await page.locator('a:focus', { hasText: 'b.txt' }).waitFor();
+    await page.getByLabel('Select a.txt').check();
+    await page.getByLabel('Select b.txt').check();
+    const remove = page.locator('#actions').getByRole('button', { name: 'Delete' });
+    await remove.click();
+    await notices.getByText('2 items could not be deleted: no connection').waitFor();
+    await page.locator('#actions button:focus', { hasText: 'Delete' }).waitFor();
+    assert.equal(await page.locator('tbody :checked').count(), 2, 'the selection stays');
+    assert.equal(await again.count(), 1, 'a message of an earlier attempt is removed');
+    await cut(false);
+    await again.click();
+    await notices.getByText('Moved 2 items to the trash').waitFor();
+    assert.equal(await again.count(), 0, 'the message about the failure is gone');
+    await page.getByText('a.txt').waitFor({ state: 'detached' });
+
+    await cut(true);
+    await page.keyboard.press('Control+z');
+    await notices.getByText('“Undo” did not work: no connection').waitFor();
+    await cut(false);
+    await again.click();
+    await notices.getByText('Restored 2 items').waitFor();
+    await page.getByRole('link', { name: 'a.txt' }).waitFor();
+
+    await cut(true);
+    await page.getByLabel('Select c.txt').check();
+    await page.locator('#actions').getByRole('button', { name: 'Move' }).click();
+    await notices.getByText('c.txt could not be moved: no connection').waitFor();
+    await cut(false);
+    await again.click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await cut(true);
+    await page.getByRole('link', { name: 'c.txt' }).click();
+    await notices.getByText('c.txt could not be opened: no connection').waitFor();
+    await cut(false);
+    await again.click();
+    await page.getByRole('dialog').getByText('c.txt').first().waitFor();
+    assert.equal(await again.count(), 0);
+  },
+);

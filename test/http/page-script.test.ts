@@ -48,6 +48,7 @@ test('every language has every text with the same placeholders', () => {
     'accounts',
     'configuration',
     'console',
+    'deletion',
     'details',
     'due',
     'events',
@@ -59,6 +60,7 @@ test('every language has every text with the same placeholders', () => {
     'pages',
     'previews',
     'problems',
+    'questions',
     'share',
     'tokens',
     'transfer',
@@ -75,6 +77,18 @@ test('every language has every text with the same placeholders', () => {
         assert.deepEqual(places(translated[key] as Text), places(text), `${group}/${language} ${key}`);
     }
   }
+});
+
+test('each part of the script is loaded by the name of its file, which another attempt needs', () => {
+  const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'src/web/files');
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const calls = sources.flatMap((name) => [
+    ...readFileSync(join(folder, name), 'utf8').matchAll(
+      /(?:loadPart|awaitPart|partFor)\(\s*'([^']+)',\s*\(\) =>\s*import\('[^']*?([\w-]+)\.ts'\)/g,
+    ),
+  ]);
+  assert.ok(calls.length > 12, `${calls.length} calls`);
+  for (const [, name, file] of calls) assert.equal(name, file);
 });
 
 test('French punctuation never begins a line: no-break spaces precede it', () => {

@@ -4,7 +4,8 @@ import { byId, make, makeButton } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { notice, startNotices } from '../shared/notices.ts';
-import { loadPart } from '../shared/parts.ts';
+import { awaitPart, loadPart } from '../shared/parts.ts';
+import { messageName } from './actions/commands.ts';
 import { createFolder, shareMember, startDelete, startMemberForm } from './actions/members.ts';
 import { offerTransfer, startDrag } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
@@ -14,7 +15,7 @@ import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
 import { isAccountPage, may } from './navigation/folder.ts';
-import { leaveSearch, renewPage, startFolderChanges, whileBusy } from './navigation/folder-change.ts';
+import { leaveSearch, notDone, partFor, renewPage, startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
 import { startFilter, startSearchField } from './rows/filter.ts';
@@ -39,16 +40,18 @@ import {
   whenRowsChange,
 } from './rows/rows.ts';
 import { addAction, selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
-import { forgetThumbnails } from './thumbnails/thumbnail-cache.ts';
+import { forgetThumbnails } from './sign-in.ts';
 import { forgetRows, startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
 
 async function open(row: Row): Promise<void> {
+  const tell = (reason: string) => text('notOpened', { name: messageName(rowName(row)), reason });
+  const again = () => void (isThere(row) && open(row));
   if (previewKind(row) === 'audio') {
-    const part = await whileBusy(loadPart(() => import('./player/player.ts')));
+    const part = await partFor('player', () => import('./player/player.ts'), tell, again);
     return part?.playFrom(row);
   }
-  const part = await whileBusy(loadPart(() => import('./viewer/viewer.ts')));
+  const part = await partFor('viewer', () => import('./viewer/viewer.ts'), tell, again);
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 
@@ -106,7 +109,7 @@ function startView(): void {
   }
 }
 
-const loadSpace = () => loadPart(() => import('./space.ts'));
+const loadSpace = () => loadPart('space', () => import('./space.ts'));
 
 function startSpace(): void {
   if (!document.getElementById('space')) return;
@@ -130,12 +133,15 @@ function startSearchPage(): void {
   if (!list) return;
   const controller = new AbortController();
   underWay = controller;
-  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal, () => startListing(true)));
+  const waiting = text('searchWaits');
+  void awaitPart('found', () => import('./search/found.ts'), waiting).then(
+    ({ showFound }) => controller.signal.aborted || showFound(list, controller.signal, () => startListing(true)),
+  );
 }
 
 function startFields(): void {
   const field = document.querySelector<HTMLInputElement>('input[data-copy], main.card input[type=password]');
-  if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.startField(field));
+  if (field) void loadPart('copy-field', () => import('./actions/copy-field.ts')).then((part) => part?.startField(field));
 }
 
 /**
@@ -153,11 +159,22 @@ function startQuestions(): void {
       const asks = button.name === 'action' && button.value.startsWith('confirm-');
       if (!asks && button.value !== 'restore' && button.value !== 'renew') return;
       event.preventDefault();
-      if (button.value === 'renew') return void loadPart(() => import('./actions/share.ts')).then((part) => part?.shareAgain(form));
-      void loadPart(() => import('./actions/questions.ts')).then((part) => (asks ? part?.askAbout : part?.restoreSelected)?.(form, button));
+      void (button.value === 'renew' ? renewLink(form, button) : answer(form, button, asks));
     },
     { capture: true },
   );
+}
+
+async function renewLink(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
+  const again = () => void renewLink(form, button);
+  const part = await partFor('share', () => import('./actions/share.ts'), notDone(button.textContent ?? ''), again);
+  await part?.shareAgain(form);
+}
+
+async function answer(form: HTMLFormElement, button: HTMLButtonElement, asks: boolean): Promise<void> {
+  const again = () => void answer(form, button, asks);
+  const part = await partFor('questions', () => import('./actions/questions.ts'), notDone(button.textContent ?? ''), again);
+  await (asks ? part?.askAbout : part?.restoreSelected)?.(form, button);
 }
 
 /** Shows a time of a receipt. Readers may print a receipt, so the time has seconds and the time zone, and is never "today". */

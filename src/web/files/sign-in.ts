@@ -58,3 +58,11 @@ async function login(username: string, password: string): Promise<string | undef
     return text('noConnection');
   }
 }
+
+/** Name of the cache of thumbnails. */
+export const thumbnailCache = 'svc-thumbnails';
+
+/** Deletes all thumbnails, so that the next user of the browser cannot see them. */
+export async function forgetThumbnails(): Promise<void> {
+  if ('caches' in window) await caches.delete(thumbnailCache);
+}

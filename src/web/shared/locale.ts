@@ -6,7 +6,7 @@ const { lang } = document.documentElement;
 export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === lang) ?? lang;
 
 /** Texts that all scripts share. They are for dialogs, messages, and parts that are loaded later. */
-type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
+type SharedTextName = 'cancel' | 'close' | 'running' | 'stop';
 type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
 
 let loaded: { tag: string; texts: Texts<never> } | undefined;

@@ -1,10 +1,10 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { ask, cancelButton, type DialogButton, firstOf, progressBar } from '../../shared/dialogs.ts';
-import { byId, type Child } from '../../shared/dom.ts';
+import { ask, firstOf, progressBar } from '../../shared/dialogs.ts';
+import { byId } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
-import { whileBusy } from '../navigation/folder-change.ts';
+import { forgetFailure, noticeFailed, whileBusy } from '../navigation/folder-change.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
 import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
@@ -41,7 +41,8 @@ export function noticeProblems(problems: readonly string[]): void {
 export interface Outcome<T extends Placed = Placed> {
   members: readonly T[];
   done: T[];
-  problems: string[];
+  /** Reasons of refusals, with the name of the member; without a name if the reason applies to all members. */
+  problems: [name: string, reason: string][];
   /** Whether the connection was lost, so that the result for the remaining members is unknown. */
   isLost: boolean;
   isStopped: boolean;
@@ -64,7 +65,7 @@ interface Course {
 type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
 
 /** A command and its targets, which can be in several folders. */
-interface Work<T extends Placed> {
+export interface Work<T extends Placed> {
   command: Command;
   members: readonly T[];
 }
@@ -109,7 +110,7 @@ export function outermost(members: readonly Member[]): Member[] {
 }
 
 /** Runs folder commands one after the other. The service stops a command if the user leaves the page. Never rejects. */
-async function run<T extends Placed>(works: readonly Work<T>[], course: Course): Promise<Outcome<T>> {
+export async function run<T extends Placed>(works: readonly Work<T>[], course: Course): Promise<Outcome<T>> {
   const outcome: Outcome<T> = { members: works.flatMap(({ members }) => members), done: [], problems: [], isLost: false, isStopped: false };
   let through = 0;
   course.onProgress(0);
@@ -123,7 +124,7 @@ async function run<T extends Placed>(works: readonly Work<T>[], course: Course):
         const reason = meant.length > 0 ? await runInFolder(command, folder, meant, { ...course, outcome, through }) : undefined;
         if (reason !== undefined) {
           const names = firstOf(meant.map(nameOf), maxProblems).join(', ');
-          outcome.problems.push(meant.length < outcome.members.length ? names + text('colon') + reason : reason);
+          outcome.problems.push([meant.length < outcome.members.length ? names : '', reason]);
         }
         through += group.length;
         course.onProgress(through);
@@ -173,8 +174,7 @@ async function runInFolder<T extends Placed>(
       if (item.target !== last) onProgress(++count);
       last = item.target;
       const member = members.get(item.target);
-      if (item.message !== null)
-        outcome.problems.push(nameOf(member ?? { name: item.target }) + text('colon') + reasonFor(422, item.message));
+      if (item.message !== null) outcome.problems.push([nameOf(member ?? { name: item.target }), reasonFor(422, item.message)]);
       else if (member) outcome.done.push(member);
     }
   }
@@ -188,42 +188,6 @@ function commandsFor(command: Command, members: readonly Placed[]): object[] {
     return { ...command, target: name, ...(typeof arrival === 'object' ? { new_name: arrival.newName } : { overwrite: true }) };
   });
   return plain.length > 0 ? [{ ...command, target: plain }, ...others] : others;
-}
-
-/**
- * Asks in a dialog, then runs a folder command. The dialog shows the progress of the command and can stop it.
- * @param makeWork called when the user confirms. If it returns nothing, the dialog stays open
- * @returns undefined if the user cancelled
- */
-export async function askAndRun<T extends Placed>(
-  title: string,
-  content: Child[],
-  button: Omit<DialogButton, 'value'>,
-  members: readonly T[],
-  makeWork: () => Work<T> | Promise<Work<T> | undefined>,
-  className?: string,
-): Promise<Outcome<T> | undefined> {
-  const progress = progressBar(button.label, members.length);
-  const stopped = new AbortController();
-  let outcome: Outcome<T> | undefined;
-  await ask({
-    title,
-    content: [...content, progress.element],
-    buttons: [cancelButton(), { value: 'ok', ...button }],
-    check: async () => {
-      const planned = await makeWork();
-      if (!planned) return '';
-      const work = run([planned], { onProgress: progress.show, signal: stopped.signal });
-      const parts = content.filter((part) => part instanceof HTMLElement);
-      for (const part of parts) part.inert = true;
-      outcome = await work;
-      for (const part of parts) part.inert = false;
-      return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
-    },
-    onStop: () => stopped.abort(),
-    className,
-  });
-  return outcome;
 }
 
 /** Delay in milliseconds before a running command shows its dialog. A dialog for one item, such as a large folder, comes later. */
@@ -253,32 +217,55 @@ export async function runAtOnce<T extends Placed>(title: string, works: readonly
   return outcome;
 }
 
+/** Returns the reasons why a command failed, as one text. @param isForOne whether the message already names the only failed member */
+export function reasonsOf({ problems, isLost }: Pick<Outcome, 'problems' | 'isLost'>, isForOne = false): string {
+  const reasons = problems.map(([name, reason]) => (isForOne || name === '' ? reason : name + text('colon') + reason));
+  return firstOf(isLost ? [...reasons, text('noConnection')] : reasons, maxProblems).join('; ');
+}
+
+export const failedTexts = { delete: 'notDeleted', move: 'notMoved', copy: 'notCopied' } as const;
+
 /**
- * Shows the result and refreshes the list.
+ * Shows the result and refreshes the list. Members for which the command failed stay selected.
  *
+ * @param again repeats the command for the members for which it failed
  * @param tell shows the success message
  * @param to name of the destination folder
  * @param focusOn name of the row to focus
+ * @returns the members for which the command failed
  */
-export async function showOutcome(
-  outcome: Outcome,
+export async function showOutcome<T extends Placed>(
+  outcome: Outcome<T>,
+  kind: keyof typeof failedTexts,
   doneText: 'deleted' | 'trashed' | 'moved' | 'copied',
+  again: (failed: readonly T[]) => void,
   tell: (message: string) => void = (message) => void notice(message),
   to = '',
   focusOn?: string,
-): Promise<void> {
+): Promise<readonly T[]> {
   const { members, problems, isLost, isStopped } = outcome;
-  // Deselect only these members. Rows that the user selected meanwhile stay selected.
-  deselect(members);
   // The reply to a stopped command does not say what happened to the last members, so the page checks which members are gone.
-  if (isStopped && doneText !== 'copied') outcome.done = await membersGoneAtEnd(members);
+  if (isStopped && kind !== 'copy') outcome.done = await membersGoneAtEnd(members);
+  const hasFailed = problems.length > 0 || isLost;
+  const done = new Set(outcome.done);
+  const failed = hasFailed || isStopped ? members.filter((member) => !done.has(member) && member.arrival !== 'skip') : [];
+  const left = new Set(failed);
+  // Deselect only these members. Rows that the user selected meanwhile stay selected.
+  deselect(members.filter((member) => !left.has(member)));
+  forgetFailure();
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
   if (isStopped) notice(text('stopped', { count: members.length - count }));
-  noticeProblems([...problems, ...(isLost ? [text('noConnection')] : [])]);
+  if (hasFailed) {
+    const name = failed[0] ? nameOf(failed[0]) : '';
+    const message = text(failedTexts[kind], { count: failed.length, name, reason: reasonsOf(outcome, failed.length === 1) });
+    if (isLost) noticeFailed(message, () => again(failed));
+    else notice(message, 'error');
+  }
   await refreshRows(focusOn);
   // The action bar, which had the focus, has perhaps disappeared.
-  if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
+  if (!document.activeElement?.closest(failed.length > 0 ? 'dialog, #list, #actions' : 'dialog, #list')) byId('members').focus();
+  return failed;
 }
 
 const lookAgainMs = 300;

@@ -1,14 +1,13 @@
-import { nameInText } from '../../../lib/display-name.ts';
-import { ask, cancelButton, type DialogModel, nameList } from '../../shared/dialogs.ts';
+import { ask, cancelButton, type DialogModel } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
-import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
-import { focusRow, type Member, type Row, refreshRows, rowKey, rowMember, shownRows } from '../rows/rows.ts';
+import { notDone, noticeFailed, partFor } from '../navigation/folder-change.ts';
+import { focusedRow, focusRow, type Member, type Row, refreshRows, rowKey, rowMember, shownRows } from '../rows/rows.ts';
 import { onlyFile, selectedRows } from '../rows/selection.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
-import { askAndRun, type Outcome, outermost, runAtOnce, showOutcome } from './commands.ts';
+import { messageName, type Outcome, outermost, runAtOnce, showOutcome } from './commands.ts';
 import { markShared } from './shared-marks.ts';
 import type { Undoable } from './undo.ts';
 
@@ -23,17 +22,20 @@ export async function deleteRows(given: readonly Row[]): Promise<void> {
   const rows = given.filter(({ inert }) => !inert);
   const members = outermost(rows.map(rowMember));
   if (members.length === 0) return;
-  const next = keyAfter(rows);
+  const [focused, next] = [focusedRow(), keyAfter(rows)];
   const toTrash = may('trash');
+  const again = (failed: readonly Member[]) => void deleteRows(rows.filter((row) => failed.includes(rowMember(row))));
   const works = [{ command: { command: 'delete' } as const, members }];
   const isAsked = !toTrash || members.length > maxUnasked;
   for (const row of rows) row.inert = !isAsked;
-  const outcome = isAsked ? await askToDelete(members) : await runAtOnce(text('delete'), works);
-  const tell = (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] });
-  if (outcome) await (toTrash ? showOutcome(outcome, 'trashed', tell) : showOutcome(outcome, 'deleted'));
+  const outcome = isAsked ? await askToDelete(members, () => again(members)) : await runAtOnce(text('delete'), works);
+  const tell = toTrash ? (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] }) : undefined;
+  const failed = outcome && (await showOutcome(outcome, 'delete', toTrash ? 'trashed' : 'deleted', again, tell));
   for (const row of rows) row.inert = false;
-  // The focus goes to the next row, as in file managers, unless the user has moved the focus meanwhile.
-  const row = document.activeElement === byId('members') && shownRows().find((candidate) => rowKey(candidate) === next);
+  // The focus goes to the next row, as in file managers, unless the user has moved the focus meanwhile. After a failure it stays.
+  const keys = [failed?.length && focused && rowKey(focused), next];
+  const found = keys.map((key) => shownRows().find((candidate) => rowKey(candidate) === key));
+  const row = document.activeElement === byId('members') && (found[0] ?? found[1]);
   if (row) focusRow(row);
 }
 
@@ -48,16 +50,10 @@ function keyAfter(rows: readonly Row[]): string | undefined {
   return row && rowKey(row);
 }
 
-function askToDelete(members: readonly Member[]): Promise<Outcome | undefined> {
-  const count = members.length;
-  const [first] = members;
-  // The warning about a folder is in the plural, because all its members are deleted, too.
-  const warned = { count: count === 1 && !first?.isFolder ? 1 : 2 };
-  const warning = make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned));
-  const content = [count > 1 && nameList(members.map(({ name }) => name)), warning];
-  const button = { label: text('delete'), kind: 'primary danger' } as const;
-  const question = text('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
-  return askAndRun(question, content, button, members, () => ({ command: { command: 'delete' }, members }));
+async function askToDelete(members: readonly Member[], again: () => void): Promise<Outcome<Member> | undefined> {
+  const tell = (reason: string) => text('notDeleted', { count: members.length, name: messageName(members[0]?.name ?? ''), reason });
+  const part = await partFor('command-dialogs', () => import('./command-dialogs.ts'), tell, again);
+  return part?.askToDelete(members);
 }
 
 /** Returns a message that says why a name cannot be used. For example, a browser would resolve the name `..` to another URL. */
@@ -101,7 +97,12 @@ export async function createFolder(): Promise<string | undefined> {
 
 /** Asks for the options of a link to a member of a folder, and creates the link. */
 export async function shareMember(member: Member): Promise<void> {
-  const part = await loadPart(() => import('./share.ts'));
+  const part = await partFor(
+    'share',
+    () => import('./share.ts'),
+    notDone(text('share')),
+    () => void shareMember(member),
+  );
   await part?.share(member);
   if (member.isFolder) void markShared(true);
 }
@@ -158,10 +159,18 @@ export function noticeUndoable(message: string, change: Undoable): void {
 }
 
 export async function undoLast(): Promise<void> {
-  const part = last && (await loadPart(() => import('./undo.ts')));
+  const part =
+    last &&
+    (await partFor(
+      'undo',
+      () => import('./undo.ts'),
+      notDone(text('undo')),
+      () => void undoLast(),
+    ));
   if (!part || !last) return;
   const { change, forget } = last;
   last = undefined;
   forget();
-  await part.undo(change);
+  const unfinished = await part.undo(change);
+  if (unfinished) last = { change: unfinished.left, forget: noticeFailed(unfinished.reason, () => void undoLast()) };
 }

@@ -1,10 +1,10 @@
 import { displayName } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
-import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
+import { partFor, whileBusy } from '../navigation/folder-change.ts';
 import { isFolder, type Member, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
-import { outermost, type TransferKind } from './commands.ts';
+import { failedTexts, messageName, outermost, type TransferKind } from './commands.ts';
 
 let dragged: readonly Row[] = [];
 
@@ -78,11 +78,17 @@ function endDrag(): void {
 async function moveTo(to: string): Promise<void> {
   const members = outermost(dragged.map(rowMember));
   endDrag();
-  const main = byId('main');
-  main.ariaBusy = 'true';
-  const part = await loadPart(() => import('./transfer.ts'));
-  await part?.moveTo(members, to);
-  main.ariaBusy = null;
+  await moveMembers(members, to);
+}
+
+async function moveMembers(members: readonly Member[], to: string): Promise<void> {
+  const part = await loadTransfer('move', members, () => void moveMembers(members, to));
+  if (part) await whileBusy(part.transferTo('move', members, to));
+}
+
+function loadTransfer(kind: TransferKind, members: readonly Member[], again: () => void) {
+  const tell = (reason: string) => text(failedTexts[kind], { count: members.length, name: messageName(members[0]?.name ?? ''), reason });
+  return partFor('transfer', () => import('./transfer.ts'), tell, again);
 }
 
 /** Offers to move or copy the selection to another folder. */
@@ -96,6 +102,6 @@ export function offerTransfer(kind: TransferKind): void {
 }
 
 async function transferMembers(kind: TransferKind, members: readonly Member[]): Promise<void> {
-  const part = await loadPart(() => import('./transfer.ts'));
+  const part = await loadTransfer(kind, members, () => void transferMembers(kind, members));
   await part?.transfer(kind, outermost(members));
 }

@@ -1,7 +1,13 @@
 import { ask, cancelButton, firstOf } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
+import { partTexts } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
+import de from '../../texts/questions/de.json' with { type: 'json' };
+import en from '../../texts/questions/en.json' with { type: 'json' };
+import es from '../../texts/questions/es.json' with { type: 'json' };
+import fr from '../../texts/questions/fr.json' with { type: 'json' };
 import { text } from '../language.ts';
+import { notDone, noticeFailed } from '../navigation/folder-change.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
 import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
@@ -10,6 +16,8 @@ import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.
 import { askName, noticeUndoable } from './members.ts';
 import { isRenameOffered } from './rename.ts';
 import { forgetShared } from './shared-marks.ts';
+
+const ownText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 type Answer = (form: HTMLFormElement, button: HTMLButtonElement) => Promise<void>;
 
@@ -38,6 +46,11 @@ async function askInDialog(form: HTMLFormElement, button: HTMLButtonElement): Pr
   const card = question.page?.querySelector<HTMLElement>('main.card');
   const answer = card?.querySelector('form');
   const doIt = answer?.querySelector<HTMLButtonElement>('button.primary');
+  // Without an answer, the selection stays, so that the user can try again.
+  if (question.status === 0) {
+    noticeFailed(notDone(button.textContent ?? '')(text('noConnection')), () => void askAbout(form, button));
+    return;
+  }
   if (!card || !answer || !doIt) return tell(question);
   const [items, warning] = [card.querySelector<HTMLElement>('.doomed'), card.querySelector('p')];
   // A list that scrolls must be reachable by keyboard.
@@ -52,7 +65,7 @@ async function askInDialog(form: HTMLFormElement, button: HTMLButtonElement): Pr
     ],
     check: async () => {
       reply = await fetchPage(url, { fields: readFields(answer) });
-      return reply.status === 0 ? text('noConnection') : undefined;
+      return reply.status === 0 ? text('error', { reason: text('noConnection') }) : undefined;
     },
   });
   if (reply && reply.status !== 0) tell(reply);
@@ -74,9 +87,10 @@ function tell({ status, page }: PageReply): void {
   void showRest();
 }
 
-async function showRest(): Promise<void> {
+/** @param keepsSelection whether the selected items that are left stay selected. Items of the trash are found again by their IDs */
+async function showRest(keepsSelection = false): Promise<void> {
   // The selection is cleared first, because a remaining item can have the same name as one that is gone.
-  if (document.getElementById('list')) clearSelection();
+  if (document.getElementById('list') && !keepsSelection) clearSelection();
   await refreshRows();
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
@@ -98,7 +112,10 @@ async function restoreAll(form: HTMLFormElement, button: HTMLButtonElement): Pro
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');
   const trash = await listTrash();
-  if (typeof trash === 'string') return noticeProblems([trash]);
+  if (typeof trash === 'string') {
+    noticeFailed(notDone(label)(trash), () => void restoreSelected(form, button));
+    return;
+  }
   const placed = new Map(trash.map(({ id, path }) => [id, splitPlace(path)]));
   const members = ids.map((name) => ({ name, folder: '/home/' }));
   const outcome = await runAtOnce(label, [{ command: { command: 'restore' }, members }]);
@@ -116,9 +133,9 @@ async function restoreAll(form: HTMLFormElement, button: HTMLButtonElement): Pro
   if (message && button.dataset.undo !== undefined) noticeUndoable(message, { restored });
   else if (message) notice(message);
   if (outcome.isStopped) notice(text('stopped', { count: ids.length - done.length }));
-  if (outcome.isLost) problems.push(text('noConnection'));
+  if (outcome.isLost) noticeFailed(notDone(label)(text('noConnection')), () => void restoreSelected(form, button));
   noticeProblems(problems);
-  void showRest();
+  void showRest(outcome.isLost);
 }
 
 /** Restores one item that could not be restored with the others. @returns the name of the restored item; undefined if it was not restored */
@@ -153,23 +170,23 @@ function splitPlace(path: string): { name: string; folder: string } {
 /** Shows the keys of the page, with a box that turns the single-key shortcuts on or off. */
 export async function showKeys(areOn: boolean, turn: (isOn: boolean) => void): Promise<void> {
   const keys: [string[], string][] = [
-    [['↑', '↓'], text('keyMove')],
+    [['↑', '↓'], ownText('keyMove')],
     [['Enter'], `${text('keyOpen')} / ${text('preview')}`],
-    [[text('spaceKey')], text('keySelect')],
-    [[text('shiftKey'), '↑', '↓'], text('keyExtend')],
-    [[text('controlKey'), 'A'], text('selectAll')],
-    [[text('shiftKey'), 'F10'], text('keyActions')],
-    [[text('deleteKey')], text('delete')],
+    [[ownText('spaceKey')], text('keySelect')],
+    [[ownText('shiftKey'), '↑', '↓'], ownText('keyExtend')],
+    [[ownText('controlKey'), 'A'], text('selectAll')],
+    [[ownText('shiftKey'), 'F10'], ownText('keyActions')],
+    [[ownText('deleteKey')], text('delete')],
     ...(isRenameOffered
       ? ([
           [['F2'], text('rename')],
-          [[text('controlKey'), 'Z'], text('keyUndo')],
+          [[ownText('controlKey'), 'Z'], ownText('keyUndo')],
         ] as [string[], string][])
       : []),
-    [['a', '…', 'z'], text('keyTypeAhead')],
+    [['a', '…', 'z'], ownText('keyTypeAhead')],
     [['/'], text('search')],
-    [['Esc'], text('keyEscape')],
-    [['?'], text('keyHelp')],
+    [['Esc'], ownText('keyEscape')],
+    [['?'], ownText('keyHelp')],
   ];
   const list = make('dl');
   for (const [names, meaning] of keys) list.append(make('dt', ...names.map((name) => make('kbd', name))), make('dd', meaning));
@@ -179,9 +196,9 @@ export async function showKeys(areOn: boolean, turn: (isOn: boolean) => void): P
     title: text('shortcuts'),
     content: [
       list,
-      document.getElementById('upload') !== null && make('p.hint', text('pasteHelp')),
-      document.getElementById('upload') !== null && make('p.hint', text('uploadsHelp')),
-      make('label.line', enabled, text('shortcutsOn')),
+      document.getElementById('upload') !== null && make('p.hint', ownText('pasteHelp')),
+      document.getElementById('upload') !== null && make('p.hint', ownText('uploadsHelp')),
+      make('label.line', enabled, ownText('shortcutsOn')),
     ],
     buttons: [{ value: 'cancel', label: text('close') }],
     isText: true,

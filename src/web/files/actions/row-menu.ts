@@ -141,14 +141,13 @@ function closeMenu(givesFocusBack: boolean): void {
 }
 
 /** Handles keys in an open menu (ARIA Authoring Practices, menu button). The shortcuts of the page do not get these keys. */
-function onKey(event: KeyboardEvent): void {
+function onKey(event: KeyboardEvent, all: readonly HTMLElement[], close: () => void): void {
   event.stopPropagation();
-  const all = items();
   const at = all.indexOf(document.activeElement as HTMLElement);
   const isLetter = event.key.length === 1 && event.key !== ' ' && !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (event.key === 'Escape' || event.key === 'Tab') closeMenu(true);
+  if (event.key === 'Escape' || event.key === 'Tab') close();
   else if (event.key === 'ArrowDown') all[(at + 1) % all.length]?.focus();
-  else if (event.key === 'ArrowUp') all.at(at - 1)?.focus();
+  else if (event.key === 'ArrowUp') all.at(Math.max(at, 0) - 1)?.focus();
   else if (event.key === 'Home') all[0]?.focus();
   else if (event.key === 'End') all.at(-1)?.focus();
   else if (isLetter) {
@@ -216,10 +215,26 @@ export function startRowMenu(): void {
 
 /** Adds the listeners that close the menu and move the focus within it. They are added once for all folder pages. */
 export function startRowMenus(): void {
-  menu.addEventListener('keydown', onKey);
+  menu.addEventListener('keydown', (event) => onKey(event, items(), () => closeMenu(true)));
+  // The menu of sorting, which also opens without scripts
+  document.addEventListener(
+    'keydown',
+    (event) => {
+      const sorting = (event.target as Element).closest<HTMLDetailsElement>('.sort [open]');
+      if (!sorting) return;
+      onKey(event, [...sorting.querySelectorAll('a')], () => {
+        sorting.open = false;
+        sorting.querySelector('summary')?.focus();
+      });
+    },
+    { capture: true },
+  );
   const closeOutside = ({ target }: Event) => {
     // The button of the open menu closes the menu itself. If the menu were closed here, the button would open it again.
-    if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
+    if (!(target instanceof Element)) return;
+    if (!menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
+    const sorting = document.querySelector<HTMLDetailsElement>('.sort [open]');
+    if (sorting && !sorting.contains(target)) sorting.open = false;
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });
   for (const type of ['resize', 'blur'] as const) window.addEventListener(type, () => closeMenu(true));

@@ -17,7 +17,8 @@ import { currentUserName } from '../sign-in.ts';
 import { readPart } from '../thumbnails/thumbnail-of.ts';
 import { askTaken, type ConflictChoice } from '../uploads/conflict.ts';
 import { nextName } from '../uploads/upload.ts';
-import { type Arrival, askAndRun, messageName, type Outcome, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
+import { askAndRun } from './command-dialogs.ts';
+import { type Arrival, messageName, type Outcome, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
 import { nameProblem, noticeUndoable } from './members.ts';
 import style from './transfer.css';
 import { folderLabel } from './undo.ts';
@@ -57,12 +58,12 @@ export async function transfer(kind: TransferKind, members: readonly Member[]): 
   await show(kind, outcome, browser.chosen);
 }
 
-/** Moves members to a folder. @param to URL path of the folder */
-export async function moveTo(members: readonly Member[], to: string): Promise<void> {
-  const planned = await plan('move', members, to);
+/** Moves or copies members to a folder. @param to URL path of the folder */
+export async function transferTo(kind: TransferKind, members: readonly Member[], to: string): Promise<void> {
+  const planned = await plan(kind, members, to);
   if (!planned) return;
-  const command = { command: 'move', destination: decodeURIComponent(to) } as const;
-  await show('move', await runAtOnce<Arriving>(text('move'), [{ command, members: planned }]), to);
+  const command = { command: kind, destination: decodeURIComponent(to) } as const;
+  await show(kind, await runAtOnce<Arriving>(text(kind), [{ command, members: planned }]), to);
 }
 
 type Arriving = Member & { arrival?: Arrival };
@@ -77,7 +78,8 @@ async function show(kind: TransferKind, outcome: Outcome<Arriving>, url: string)
     if (kind === 'move') noticeUndoable(shown, { to: url, members: outcome.done });
     else notice(shown);
   };
-  await showOutcome(outcome, kind === 'move' ? 'moved' : 'copied', tell, to, url === folderUrl() ? newName : undefined);
+  const again = (failed: readonly Arriving[]) => void transferTo(kind, failed, url);
+  await showOutcome(outcome, kind, kind === 'move' ? 'moved' : 'copied', again, tell, to, url === folderUrl() ? newName : undefined);
 }
 
 /**

@@ -1,9 +1,10 @@
 import { nameInText } from '../../../lib/display-name.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
+import { notDone } from '../navigation/folder-change.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, listTrash } from '../server.ts';
-import { byFolder, messageName, noticeProblems, type Placed, renameMember, runAtOnce } from './commands.ts';
+import { byFolder, messageName, type Outcome, type Placed, reasonsOf, renameMember, runAtOnce } from './commands.ts';
 import { memberPath } from './shared-marks.ts';
 
 /** A move or renaming that can be undone. */
@@ -29,18 +30,26 @@ interface Restoration {
 
 export type Undoable = Change | Deletion | Restoration;
 
+/** The part of a change that is not undone because the connection was lost, and the message about that. */
+interface Unfinished {
+  left: Undoable;
+  reason: string;
+}
+
 /** Undoes a change with ordinary requests. Members that somebody has changed since then are left as they are. */
-export async function undo(change: Undoable): Promise<void> {
+export async function undo(change: Undoable): Promise<Unfinished | undefined> {
   if ('deleted' in change) return restore(change);
   if ('restored' in change) return deleteAgain(change);
-  const { members, problems } = await unchanged(change);
+  const { members, problems, isLost } = await unchanged(change);
+  if (isLost) return tellUndone('', { problems, isLost }, change);
   let message = '';
   const { newName } = change;
   const [only] = members;
   if (newName !== undefined && only) {
     const problem = await renameMember({ ...only, name: newName }, only.name);
+    if (problem === text('noConnection')) return tellUndone('', { problems, isLost: true }, change);
     if (problem === undefined) message = text('renamed', { old: messageName(newName), name: messageName(only.name) });
-    else problems.push(messageName(newName) + text('colon') + problem);
+    else problems.push([messageName(newName), problem]);
   } else if (members.length > 0) {
     const works = [...byFolder(members)].map(([folder, group]) => ({
       command: { command: 'move', destination: decodeURIComponent(folder) } as const,
@@ -54,10 +63,11 @@ export async function undo(change: Undoable): Promise<void> {
       done = members.length - left;
       notice(text('stopped', { count: left }));
     }
-    problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
+    problems.push(...outcome.problems);
     message = countText('restored', outcome.done[0] ?? only, done);
+    if (outcome.isLost) return tellUndone(message, { problems, isLost: true }, change);
   }
-  await tellUndone(message, problems, message === '' ? undefined : only?.name);
+  return tellUndone(message, { problems }, change, message === '' ? undefined : only?.name);
 }
 
 /**
@@ -74,34 +84,62 @@ function nameThere({ name, arrival }: Arrived): string {
   return typeof arrival === 'object' ? arrival.newName : name;
 }
 
-/** Shows the result, and refreshes the rows. @param message empty if nothing was undone @param focusOn name of the row to focus */
-async function tellUndone(message: string, problems: readonly string[], focusOn?: string): Promise<void> {
+/**
+ * Shows the result, and refreshes the rows.
+ *
+ * @param message empty if nothing was undone
+ * @param left what must still be undone if the connection was lost
+ * @param focusOn name of the row to focus
+ */
+async function tellUndone(
+  message: string,
+  { problems, isLost = false }: { problems: Outcome['problems']; isLost?: boolean | undefined },
+  left: Undoable,
+  focusOn?: string,
+): Promise<Unfinished | undefined> {
   if (message !== '') notice(message);
-  noticeProblems(problems);
+  const reason = notDone(text('undo'))(reasonsOf({ problems, isLost }));
+  if (problems.length > 0 && !isLost) notice(reason, 'error');
   await refreshRows(focusOn);
+  return isLost ? { left, reason } : undefined;
 }
 
-async function deleteAgain({ restored }: Restoration): Promise<void> {
-  const { done, problems, isLost } = await runAtOnce(text('undo'), [{ command: { command: 'delete' }, members: restored }]);
-  await tellUndone(countText('trashed', done[0], done.length), isLost ? [...problems, text('noConnection')] : problems);
+async function deleteAgain({ restored }: Restoration): Promise<Unfinished | undefined> {
+  const outcome = await runAtOnce(text('undo'), [{ command: { command: 'delete' }, members: restored }]);
+  const { done } = outcome;
+  const left = restored.filter((member) => !done.includes(member));
+  return tellUndone(countText('trashed', done[0], done.length), outcome, { restored: left });
 }
 
 /** Restores the deleted members. If the trash contains several items with the same path, the latest item is restored. */
-async function restore({ deleted }: Deletion): Promise<void> {
+async function restore({ deleted }: Deletion): Promise<Unfinished | undefined> {
   const trash = await listTrash();
-  if (typeof trash === 'string') return tellUndone('', [trash]);
+  if (typeof trash === 'string') return tellUndone('', lostOr(trash), { deleted });
   const latest = new Map(trash.toReversed().map(({ path, id }) => [path, id]));
-  const problems: string[] = [];
+  const problems: Outcome['problems'] = [];
   const members: Placed[] = [];
   for (const member of deleted) {
     const id = latest.get(memberPath(member));
-    if (id === undefined) problems.push(messageName(member.name) + text('colon') + text('goneFromTrash'));
+    if (id === undefined) problems.push([messageName(member.name), text('goneFromTrash')]);
     else members.push({ name: id, folder: '/home/', shownName: member.name });
   }
   const outcome = members.length > 0 ? await runAtOnce(text('undo'), [{ command: { command: 'restore' }, members }]) : undefined;
-  problems.push(...(outcome?.problems ?? []), ...(outcome?.isLost ? [text('noConnection')] : []));
+  problems.push(...(outcome?.problems ?? []));
   const done = outcome?.done ?? [];
-  await tellUndone(countText('restored', done[0], done.length), problems, deleted[0]?.name);
+  const names = new Set(done.map(({ shownName }) => shownName));
+  const left = deleted.filter(({ name }) => !names.has(name));
+  return tellUndone(
+    countText('restored', done[0], done.length),
+    { problems, isLost: outcome?.isLost },
+    { deleted: left },
+    deleted[0]?.name,
+  );
+}
+
+/** Returns a problem with all members. The problem can be that there is no connection. */
+function lostOr(reason: string): { problems: Outcome['problems']; isLost: boolean } {
+  const isLost = reason === text('noConnection');
+  return { problems: isLost ? [] : [['', reason]], isLost };
 }
 
 function countText(message: 'restored' | 'trashed', first: Placed | undefined, count: number): string {
@@ -109,15 +147,19 @@ function countText(message: 'restored' | 'trashed', first: Placed | undefined, c
 }
 
 /** Returns the members that have not changed since the move or renaming. Only these members may be moved back. */
-async function unchanged({ to, members, newName }: Change): Promise<{ members: Arrived[]; problems: string[] }> {
+async function unchanged({
+  to,
+  members,
+  newName,
+}: Change): Promise<{ members: Arrived[]; problems: Outcome['problems']; isLost?: boolean }> {
   const listed = await listMembers(to);
-  if (typeof listed === 'string') return { members: [], problems: [listed] };
+  if (typeof listed === 'string') return { members: [], ...lostOr(listed) };
   const found = new Map(listed.map((member) => [member.name, member]));
-  const problems: string[] = [];
+  const problems: Outcome['problems'] = [];
   const same = members.filter((member) => {
     const name = newName ?? nameThere(member);
     const isSame = isSameAs(member, found.get(name));
-    if (!isSame) problems.push(messageName(name) + text('colon') + text('changedSince'));
+    if (!isSame) problems.push([messageName(name), text('changedSince')]);
     return isSame;
   });
   return { members: same, problems };

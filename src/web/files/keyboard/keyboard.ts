@@ -1,10 +1,10 @@
 import { byId, makeButton } from '../../shared/dom.ts';
 import { addToMenu } from '../../shared/menu.ts';
-import { loadPart } from '../../shared/parts.ts';
 import { deleteRows, undoLast } from '../actions/members.ts';
 import { openRowMenu } from '../actions/row-menu.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
+import { notDone, partFor } from '../navigation/folder-change.ts';
 import { comparableName, focusFilter, normalised } from '../rows/filter.ts';
 import { tilesOfLine } from '../rows/row-window.ts';
 import { focusedRow, focusRow, type Row, shownRows } from '../rows/rows.ts';
@@ -24,7 +24,12 @@ function hasShortcuts(): boolean {
 
 /** Shows the keys in a dialog, whose code is loaded on demand. */
 async function showHelp(): Promise<void> {
-  const part = await loadPart(() => import('../actions/questions.ts'));
+  const part = await partFor(
+    'questions',
+    () => import('../actions/questions.ts'),
+    notDone(text('shortcuts')),
+    () => void showHelp(),
+  );
   await part?.showKeys(hasShortcuts(), (isOn) => localStorage.setItem(storageKey, isOn ? 'on' : 'off'));
 }
 

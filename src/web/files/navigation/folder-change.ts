@@ -1,12 +1,14 @@
+import { nameInText } from '../../../lib/display-name.ts';
 import { closeDialogs } from '../../shared/dialogs.ts';
 import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
+import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { continueFilter, filterText, leaveFilter, setFilter } from '../rows/filter.ts';
 import { focusedRow, focusRow, rowKey, rowName, rowsAreWhole, shownRows } from '../rows/rows.ts';
 import { selectedRows, selectOnly } from '../rows/selection.ts';
-import { fetchPage, type PageReply, reasonFor } from '../server.ts';
-import { folderUrl, pageUrl, setShownPage, shownPage } from './folder.ts';
+import { fetchPage, obstacle, type PageReply, reasonFor } from '../server.ts';
+import { folderUrl, isAccountPage, pageUrl, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 
 /** State of a folder when the user leaves it. When the user goes back, this state is restored. */
@@ -54,6 +56,7 @@ export function startFolderChanges(startFolder: () => void): void {
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
+  if (reply.status > 0) forgetFailure();
   if (reply.page && isLike(reply.page)) {
     // The text in the field became a search, so it must not filter the folder when the user goes back.
     left.set(shownEntry, { ...howItIs(), ...(page.searchParams.has('search') && { filter: '' }) });
@@ -69,7 +72,10 @@ export async function showFolder(page: URL): Promise<void> {
   const { status } = reply;
   if (status > 0 && status < 400) return location.assign(page);
   const reason = status === 0 ? text('noConnection') : status === 404 ? text('gone') : reasonFor(status, undefined);
-  notice(text('error', { reason }), 'error');
+  const name = isAccountPage(page.pathname) ? '' : decodeURIComponent(page.pathname.split('/').at(-2) ?? '');
+  const message = name === '' ? text('error', { reason }) : text('notOpened', { name: nameInText(name), reason });
+  if (status === 0) noticeFailed(message, () => void showFolder(page));
+  else notice(message, 'error');
 }
 
 /** Returns from search results to the searched folder. @param isTyping whether the user has emptied the field, and may type another text */
@@ -112,6 +118,44 @@ export async function whileBusy<T>(work: Promise<T>): Promise<T> {
   return await work.finally(() => {
     if (!underWay) main.ariaBusy = null;
   });
+}
+
+/** Removes the last message of `noticeFailed`. It is called when an attempt succeeds. */
+export let forgetFailure: () => void = () => {};
+
+/** Says that an action failed, and offers to try again. @returns a function that removes the message */
+export function noticeFailed(message: string, again: () => void): () => void {
+  forgetFailure();
+  const run = () => {
+    forgetFailure();
+    again();
+  };
+  forgetFailure = notice(message, 'error', { label: text('tryAgain'), run });
+  return forgetFailure;
+}
+
+/**
+ * Loads a part that the user's action needs. If that fails, a message offers to try again.
+ *
+ * @param tell makes the message from the reason
+ * @param again repeats the action
+ */
+export async function partFor<T>(
+  name: string,
+  load: () => Promise<T>,
+  tell: (reason: string) => string,
+  again: () => void,
+): Promise<T | undefined> {
+  const part = await whileBusy(loadPart(name, load));
+  if (part) forgetFailure();
+  // If the service answers, the part was lost, or the page is of an older version.
+  else noticeFailed(tell((await obstacle()) ?? text('reload')), again);
+  return part;
+}
+
+/** Returns the message that an action failed. @param action label of its button */
+export function notDone(action: string): (reason: string) => string {
+  return (reason) => text('notDone', { action, reason });
 }
 
 /** Fetches a page. Meanwhile, the content is marked as busy. @returns undefined if another call has started since */

@@ -3,7 +3,7 @@ import type { IconName } from '../../../lib/icon-shapes.ts';
 import { icon, iconButton, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { addStyle } from '../../shared/parts.ts';
-import { type ScriptTextName, text } from '../language.ts';
+import { text } from '../language.ts';
 import { previewText } from '../previews/preview-text.ts';
 import { focusRow, previewKind, type Row, rowMember, rowName, shownRows } from '../rows/rows.ts';
 import { memberUrl, obstacle } from '../server.ts';
@@ -71,7 +71,7 @@ function makePlayer() {
 
   const showState = () => {
     toggle.replaceChildren(icon(audio.paused ? 'resume' : 'pause'));
-    toggle.title = toggle.ariaLabel = text(audio.paused ? 'play' : 'pause');
+    toggle.title = toggle.ariaLabel = audio.paused ? previewText('play') : text('pause');
   };
 
   const showTime = () => {
@@ -93,19 +93,19 @@ function makePlayer() {
     if (row) focusRow(row);
   };
 
-  const button = (label: ScriptTextName, iconName: IconName, action: () => void) => {
-    const made = iconButton(text(label), iconName, action);
-    made.title = text(label);
+  const button = (label: string, iconName: IconName, action: () => void) => {
+    const made = iconButton(label, iconName, action);
+    made.title = label;
     return made;
   };
 
   const audio = make('audio');
   const name = make('bdi');
   const place = make('span.hint');
-  const before = button('previous', 'left', () => go(-1));
-  const toggle = button('play', 'resume', toggleSound);
-  const after = button('next', 'right', () => go(1));
-  const position = make('input', { type: 'range', min: '0', max: '0', value: '0', ariaLabel: text('position') });
+  const before = button(previewText('previous'), 'left', () => go(-1));
+  const toggle = button(previewText('play'), 'resume', toggleSound);
+  const after = button(previewText('next'), 'right', () => go(1));
+  const position = make('input', { type: 'range', min: '0', max: '0', value: '0', ariaLabel: previewText('position') });
   const times = make('span.hint.times');
   const bar = make(
     'section.player',
@@ -114,7 +114,7 @@ function makePlayer() {
     make('p.title', { role: 'status' }, name, ' ', place),
     position,
     times,
-    button('close', 'close', end),
+    button(text('close'), 'close', end),
   );
   for (const type of ['play', 'pause', 'ended'] as const) audio.addEventListener(type, showState);
   for (const type of ['timeupdate', 'durationchange', 'seeked'] as const) audio.addEventListener(type, showTime);

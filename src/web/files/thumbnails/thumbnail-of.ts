@@ -1,7 +1,7 @@
 import { make } from '../../shared/dom.ts';
 import { scriptHeaders } from '../server.ts';
+import { forgetThumbnails, thumbnailCache } from '../sign-in.ts';
 import { headBytes, type PictureHead, pictureHead } from './picture-head.ts';
-import { keepThumbnail, keptThumbnail } from './thumbnail-cache.ts';
 
 export interface Pictured {
   /** URL path of the file. */
@@ -158,4 +158,32 @@ export async function readPart(url: string, firstBytes?: number): Promise<Blob |
   const range = firstBytes !== undefined && { range: `bytes=0-${firstBytes - 1}` };
   const reply = await fetch(`${url}?inline`, { headers: { ...scriptHeaders, ...range } });
   return reply.ok ? reply.blob() : undefined;
+}
+
+/** Maximum number of stored thumbnails. When it is reached, all of them are deleted. */
+const maxKept = 3000;
+
+/** Opens the cache; undefined over plain HTTP, where browsers offer no cache. */
+const openCache = async () => ('caches' in window ? caches.open(thumbnailCache) : undefined);
+
+/** Returns a stored thumbnail. @param name a URL that changes when the file changes */
+async function keptThumbnail(name: string): Promise<HTMLCanvasElement | undefined> {
+  const kept = await (await openCache())?.match(name);
+  if (!kept) return undefined;
+  const picture = await createImageBitmap(await kept.blob());
+  const canvas = make('canvas', { width: picture.width, height: picture.height });
+  canvas.getContext('2d')?.drawImage(picture, 0, 0);
+  picture.close();
+  return canvas;
+}
+
+/** Stores a thumbnail for the next visit. */
+function keepThumbnail(name: string, canvas: HTMLCanvasElement): void {
+  canvas.toBlob((blob) => void (blob && keep(name, blob).catch(forgetThumbnails)), 'image/webp', 0.8);
+}
+
+async function keep(name: string, blob: Blob): Promise<void> {
+  const cache = await openCache();
+  if (cache && (await cache.keys()).length >= maxKept) await forgetThumbnails();
+  await (await openCache())?.put(name, new Response(blob));
 }

@@ -1,6 +1,6 @@
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
-import { loadPart } from '../../shared/parts.ts';
+import { awaitPart, loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { conflictRule, folderUrl, may } from '../navigation/folder.ts';
 import { keptPrefix, newUpload, pastedName, type Upload } from './upload.ts';
@@ -23,16 +23,7 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
 
 type Add = (uploads: Upload[], emptyFolders?: readonly string[]) => void;
 
-type Sending = typeof import('./sending.ts');
-let sending: Promise<Sending> | undefined;
-
-function loadSending(failures = 0): Promise<Sending> {
-  sending ??= failures > 0 ? import(new URL(`sending.js?${failures}`, import.meta.url).href) : import('./sending.ts');
-  sending.catch(() => {
-    sending = undefined;
-  });
-  return sending;
-}
+const loadSending = () => import('./sending.ts');
 
 /**
  * Lets the user upload files by drag and drop and by pasting. Uploads continue when another folder is shown.
@@ -43,16 +34,16 @@ export function startUploads(): () => void {
   const add: Add = (uploads, emptyFolders) => {
     const home = folderUrl();
     const waiting = text('uploadWaits', { count: uploads.length });
-    void loadPart(loadSending, waiting).then((part) => part?.sendUploads(uploads, home, emptyFolders));
+    void awaitPart('sending', loadSending, waiting).then((part) => part.sendUploads(uploads, home, emptyFolders));
   };
   startDrops(add);
   startPaste((transfer, rename) => void (may('write') && take(transfer, add, rename)));
   return () => {
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
-    if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
+    if (isAnyUnfinished()) void loadPart('sending', loadSending).then((part) => part?.offerToContinue());
     // The part is preloaded, so that files can be chosen even while the connection is lost. Their uploads wait for the connection.
-    else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
+    else setTimeout(() => void loadPart('sending', loadSending), aheadMs);
   };
 }
 

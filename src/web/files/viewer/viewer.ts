@@ -1,6 +1,6 @@
 import { displayName, nameInText } from '../../../lib/display-name.ts';
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
-import { addStyle } from '../../shared/parts.ts';
+import { addStyle, loadPart } from '../../shared/parts.ts';
 import { deleteRows } from '../actions/members.ts';
 import { openPreviewMenu, previewItems } from '../actions/row-menu.ts';
 import { text } from '../language.ts';
@@ -30,6 +30,17 @@ function alert(message: string): Shown {
   return { nodes: [make('p.trouble', { role: 'alert' }, message)] };
 }
 
+/** If a file could not be opened for want of a connection, names the file, and adds a button that tries again. */
+function offerAgain({ nodes: [trouble] }: Shown, name: string, again: () => void): void {
+  if (!(trouble instanceof HTMLElement) || !trouble.matches('.trouble')) return;
+  const reason = trouble.textContent ?? '';
+  if (reason !== text('noConnection') && reason !== text('reload')) return;
+  trouble.replaceChildren(
+    make('span', text('notOpened', { name: nameInText(name), reason })),
+    makeButton(text('tryAgain'), undefined, again),
+  );
+}
+
 interface FilePart {
   /** Number of bytes at the beginning of the file that the part reads first. If it is negative, the last bytes are read. */
   firstBytes: number;
@@ -37,12 +48,11 @@ interface FilePart {
   show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
 }
 
-async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown> {
+async function shownFile(row: Row, load: () => Promise<FilePart | undefined>): Promise<Shown> {
   const work = new AbortController();
   try {
-    const part = await load().catch(() => {
-      throw new Refusal(text('partMissing'));
-    });
+    const part = await load();
+    if (!part) throw new Refusal((await obstacle()) ?? text('reload'));
     const file = await openFile(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
     const shown = await part.show(file, work.signal);
     // The button that switches a formatted text to its source is moved to the tools.
@@ -116,6 +126,7 @@ export function showFile(first: Row): void {
     stage.replaceChildren();
     const content = await loadContent(row);
     if (wanted !== row || !dialog.open) return content.clean?.();
+    offerAgain(content, name, () => void show());
     shown = content;
     stage.ariaBusy = null;
     stage.replaceChildren(...content.nodes);
@@ -130,9 +141,9 @@ export function showFile(first: Row): void {
       case 'image':
         return showPicture(wanted, stage, go);
       case 'text':
-        return shownFile(wanted, () => import('../previews/text/text-preview.ts'));
+        return shownFile(wanted, () => loadPart('text-preview', () => import('../previews/text/text-preview.ts')));
       case 'zip':
-        return shownFile(wanted, () => import('../previews/archive/archive-preview.ts'));
+        return shownFile(wanted, () => loadPart('archive-preview', () => import('../previews/archive/archive-preview.ts')));
       case 'video':
         return film(src, label, stage, go);
       default:
@@ -188,8 +199,8 @@ export function showFile(first: Row): void {
   const place = make('p.position', { role: 'status' });
   const tools = make('span.own');
   const steps = [
-    makeButton(text('previous'), 'left', () => go(-1), 'step compact'),
-    makeButton(text('next'), 'right', () => go(1), 'step compact'),
+    makeButton(previewText('previous'), 'left', () => go(-1), 'step compact'),
+    makeButton(previewText('next'), 'right', () => go(1), 'step compact'),
   ];
   const label = make('span.wide', text('download'));
   const download = make('a.button', { download: '', title: text('download') }, icon('download'), label);
