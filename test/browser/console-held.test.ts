@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Route } from 'playwright-core';
+import type { Locator, Route } from 'playwright-core';
 import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asReviewer, signIn, startConsole } from '../support/console.ts';
 import { visible } from '../support/inspecting.ts';
@@ -205,3 +205,59 @@ browserTest('each section shows its title at once, and the same line until its d
   await page.locator('main .loading').waitFor({ state: 'detached' });
   await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
 });
+
+browserTest(
+  'after an action by keyboard, the focus stays in the row; if the row is gone, it goes to the next row or the heading',
+  async (t) => {
+    const inspector = await startInspector(t);
+    const { server, console } = await startConsole(t, {
+      inspections: { check: { type: 'http', url: inspector.url } },
+      group: { inspections: [['check']], trash: { days: 30 } },
+      event_handlers: { hook: { type: 'http', url: inspector.url, target: '40092' } },
+    });
+    await server.send('MKCOL', '/home/in/');
+    for (const name of ['a', 'b', 'c']) {
+      await server.put(`/home/in/${name}`, `odd ${name}`);
+      await server.put(`/home/${name}`, 'x');
+      await server.send('DELETE', `/home/${name}`);
+    }
+    const page = await openBrowser(t, { expectedErrors: /401/ });
+    await signIn(page, console.url, '#held', 'operator');
+  const press = async (place: Locator, name: string) => {
+      await place.getByRole('button', { name, exact: true }).focus();
+      await page.keyboard.press('Enter');
+    };
+    const rowOf = (path: string) => page.locator('main tbody tr', { has: page.getByText(path, { exact: true }) });
+    const focused = (place: Locator, text: string) => place.locator(':focus', { hasText: text }).waitFor();
+    const inspected = page.waitForResponse('**/api/held/inspect-again');
+    await press(rowOf('/in/b'), 'Inspect again');
+    await inspected;
+    await focused(rowOf('/in/b'), 'Inspect again');
+    for (const [path, next] of [
+      ['/in/b', rowOf('/in/c')],
+      ['/in/c', rowOf('/in/a')],
+      ['/in/a', page.locator('main .panel h2')],
+    ] as const) {
+      await press(rowOf(path), 'Discard');
+      await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).focus();
+      await page.keyboard.press('Enter');
+      await rowOf(path).waitFor({ state: 'detached' });
+      await focused(page.locator('main'), path === '/in/a' ? 'review' : 'Discard');
+      assert.ok(await next.evaluate((element) => element.contains(element.ownerDocument.activeElement)), path);
+    }
+    await page.goto(`${console.url}/#accounts/alice`);
+    await press(rowOf('/b'), 'Restore');
+    await focused(page.locator('main tbody tr').nth(1), 'Restore');
+    await press(rowOf('/c'), 'Delete');
+    await page.getByRole('button', { name: 'Delete for good' }).focus();
+    await page.keyboard.press('Enter');
+    await rowOf('/c').waitFor({ state: 'detached' });
+    await focused(rowOf('/a'), 'Delete');
+    await page.goto(`${console.url}/#handlers`);
+    const handler = page.locator('.handler');
+    await press(handler, 'Pause');
+    await focused(handler, 'Resume');
+    await page.keyboard.press('Enter');
+    await focused(handler, 'Pause');
+  },
+);

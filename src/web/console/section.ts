@@ -1,5 +1,5 @@
 import type { IconName } from '../../lib/icon-shapes.ts';
-import { type Child, drawnIcon, make, makeButton } from '../shared/dom.ts';
+import { byId, type Child, drawnIcon, make, makeButton } from '../shared/dom.ts';
 import { notice } from '../shared/notices.ts';
 import { text, translate } from './language.ts';
 import { errorText, Refused } from './request.ts';
@@ -136,11 +136,9 @@ export function actionButton(
     label,
     iconName,
     async () => {
-      const hadFocus = document.activeElement === button;
       button.disabled = true;
       await tell(action());
       button.disabled = button.dataset.refused !== undefined;
-      if (hadFocus && document.activeElement === document.body) button.focus();
     },
     className,
   );
@@ -154,8 +152,54 @@ export function refuse(button: HTMLButtonElement, isRefused: boolean): void {
   button.disabled = isRefused;
 }
 
+/** Moves a lost focus to what replaces the button that was pressed last; undefined if no button was pressed, or its action runs. */
+let refocus: (() => void) | undefined;
+
+document.addEventListener(
+  'click',
+  ({ target }) => {
+    const button = (target as Element).closest<HTMLElement>('main button');
+    refocus = button ? replacementOf(button) : undefined;
+  },
+  true,
+);
+
+/**
+ * Remembers the place of a button. @returns a function that focuses the button of the same name, or at the same position, in the same row.
+ * If the row is gone, the function focuses the button in the next row or in the row before; if there is none, the heading of the list
+ */
+function replacementOf(button: HTMLElement): () => void {
+  const nameOf = ({ ariaLabel, textContent }: Element) => ariaLabel ?? textContent;
+  const name = nameOf(button);
+  const row = button.closest<HTMLElement>('[data-key]');
+  const own = row ?? button.parentElement;
+  const list = row?.parentElement;
+  const rows: readonly (Element | null)[] = [...(list?.children ?? [])];
+  const from = Math.max(rows.indexOf(row), 0);
+  const at = [...(own?.querySelectorAll<HTMLElement>('button') ?? [])].indexOf(button);
+  const parts = [button.closest('.panel'), byId('main')];
+  return () => {
+    // A card is replaced as a whole, so it is found by its key.
+    const now = row ? list?.querySelector(`:scope > [data-key="${CSS.escape(String(row.dataset.key))}"]`) : own;
+    const isLost = () => document.activeElement === document.body;
+    for (const place of [now, ...rows.slice(from + 1), ...rows.slice(0, from).reverse()]) {
+      if (!isLost()) return;
+      const buttons = [...(place?.querySelectorAll('button') ?? [])];
+      (buttons.find((one) => nameOf(one) === name) ?? buttons[Math.min(at, buttons.length - 1)])?.focus();
+    }
+    for (const part of parts) {
+      const title = part?.querySelector<HTMLElement>('h1, h2');
+      if (!title || !isLost()) continue;
+      title.tabIndex = -1;
+      title.focus();
+    }
+  };
+}
+
 /** Waits for an action and shows a notice if it fails. @returns whether it succeeded */
 export async function tell(action: Promise<unknown>): Promise<boolean> {
+  const after = refocus;
+  refocus = undefined;
   try {
     await action;
     return true;
@@ -164,5 +208,8 @@ export async function tell(action: Promise<unknown>): Promise<boolean> {
     const isSignedOut = error instanceof Refused && error.status === 401;
     if (!isAbort(error) && !isSignedOut) notice(text('failed', { reason: clear(errorText(error)) }), 'error');
     return false;
+  } finally {
+    // Only then is a button enabled again that was disabled while its action ran.
+    if (after) setTimeout(after);
   }
 }

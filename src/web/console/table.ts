@@ -1,5 +1,4 @@
-import { type Child, make, makeButton } from '../shared/dom.ts';
-import { text } from './language.ts';
+import { type Child, make } from '../shared/dom.ts';
 
 const focusable = 'a[href], button, input, select, summary, [tabindex]';
 
@@ -146,67 +145,6 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
 
     prependNote(...children: Child[]): void {
       body.prepend(make('tr.note', make('td', { colSpan: columns.length }, ...children)));
-      settle();
-    },
-  };
-}
-
-/**
- * Builds a column of check boxes, and the check box `element`, which selects all shown rows. Put `element` into the panel of the table.
- *
- * @param keyOf returns the key that identifies an item
- * @param nameOf returns the accessible name of an item's check box
- * @param onChange called after each change of the selection
- */
-export function selection<T>(keyOf: (item: T) => string, nameOf: (item: T) => string, onChange: () => void) {
-  const chosen = new Set<string>();
-  const all = make('input', { type: 'checkbox' });
-  const choose = (key: string, isChosen: boolean) => void (isChosen ? chosen.add(key) : chosen.delete(key));
-  const settle = () => {
-    all.indeterminate = chosen.size > 0 && !all.checked;
-    unchoose.hidden = chosen.size === 0;
-    onChange();
-  };
-  const chooseAll = () => {
-    for (const box of all.closest('.panel')?.querySelectorAll<HTMLInputElement>('td input[type="checkbox"]') ?? []) {
-      box.checked = all.checked;
-      choose(box.value, all.checked);
-    }
-    settle();
-  };
-  all.addEventListener('change', chooseAll);
-  const unchooseAll = () => {
-    all.checked = false;
-    chooseAll();
-    all.focus();
-  };
-  const unchoose = makeButton(text('clearFilter'), undefined, unchooseAll, 'quiet small');
-  unchoose.ariaLabel = text('clearSelection');
-  unchoose.hidden = true;
-  const cell = (item: T) => {
-    const box = make('input', { type: 'checkbox', value: keyOf(item), ariaLabel: nameOf(item) });
-    if (all.checked) chosen.add(box.value);
-    box.checked = chosen.has(box.value);
-    box.addEventListener('change', () => {
-      choose(box.value, box.checked);
-      if (!box.checked) all.checked = false;
-      settle();
-    });
-    return box;
-  };
-  const column: Column<T> = { title: text('select'), isTitleHidden: true, cell, className: 'narrow chooses' };
-  return {
-    column,
-    element: make('label.tick', all, make('span', text('selectAll'))),
-    /** The button that ends the selection. Put it behind the buttons for the chosen items. */
-    unchoose,
-    chosen,
-
-    /** Removes items from the selection that are no longer in the list. Call this before the table shows the list. */
-    keep(items: readonly T[]): void {
-      const keys = new Set(items.map(keyOf));
-      for (const key of chosen) if (!keys.has(key)) chosen.delete(key);
-      all.checked = keys.size > 0 && keys.size === chosen.size;
       settle();
     },
   };

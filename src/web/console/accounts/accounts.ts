@@ -6,7 +6,7 @@ import { choice, field } from '../fields.ts';
 import { text } from '../language.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, badge, facts, heading, loadingLine, panel, problem, type Stage, wayTo } from '../section.ts';
+import { actionButton, badge, facts, heading, loadingLine, panel, problem, type Stage, tell, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, numberText } from '../shown.ts';
 import { bodySource } from '../values.ts';
@@ -87,7 +87,12 @@ function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElemen
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     button.disabled = true;
-    answer.replaceChildren(...(await find().catch((error: unknown) => [problem(error)])));
+    await tell(
+      find().then(
+        (found) => answer.replaceChildren(...found),
+        (error: unknown) => answer.replaceChildren(problem(error)),
+      ),
+    );
     button.disabled = false;
   });
   return make('details.panel', make('summary', accountText(`${name}Title`)), make('p.hint', accountText(`${name}Hint`)), form, answer);

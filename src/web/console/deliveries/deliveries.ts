@@ -2,7 +2,7 @@ import type { DeliveryPage, ListedDelivery } from '../../../console/api/schemas/
 import type { ReplayList, ReplayView } from '../../../console/api/schemas/replays.ts';
 import { make } from '../../shared/dom.ts';
 import { withoutSpan } from '../events/query.ts';
-import { choice, field, filterForm, openSearch, timePresets } from '../fields.ts';
+import { choice, field, filterForm, openSearch, selection, timePresets } from '../fields.ts';
 import { findHandlers, handlerChoice, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
@@ -12,7 +12,7 @@ import { hashFor } from '../route.ts';
 import { badge, heading, incompleteLine, replayBadge, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
-import { makeTable, selection, type Table } from '../table.ts';
+import { makeTable, type Table } from '../table.ts';
 import { countText } from '../values.ts';
 import { deliveryList } from './delivery-table.ts';
 

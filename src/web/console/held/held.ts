@@ -8,14 +8,14 @@ import en from '../../texts/held/en.json' with { type: 'json' };
 import es from '../../texts/held/es.json' with { type: 'json' };
 import fr from '../../texts/held/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
-import { field } from '../fields.ts';
+import { field, selection } from '../fields.ts';
 import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, iconedButton, panel, type Stage, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
 import { ageElement, clear, datum, pathDatum } from '../shown.ts';
-import { type Column, makeTable, selection } from '../table.ts';
+import { type Column, makeTable } from '../table.ts';
 
 const heldText = partTexts<keyof typeof en>({ en, de, es, fr });
 
