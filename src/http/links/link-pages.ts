@@ -3,6 +3,7 @@ import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses, inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
 import { factsHtml } from '../html/account-page.ts';
 import { makePageContext, pageReply } from '../html/page-replies.ts';
+import { assetPaths } from '../html/pages/assets.ts';
 import { tools } from '../html/pages/listing/listing-tools.ts';
 import { type PageContext, phraseWithTime } from '../html/pages/page.ts';
 import { type Reply, uncached } from '../reply/reply.ts';
@@ -14,7 +15,7 @@ export function aboutLink({ language }: PageContext, { link }: Visit, more: Html
   const { maximumDownloads } = link.link ?? {};
   const left = maximumDownloads !== undefined && Math.max(0, maximumDownloads - (link.downloads ?? 0));
   const until = phraseWithTime({ language }, isDrop ? 'openUntil' : 'availableUntil', link.expiresMs);
-  return html`<div class="about">
+  return html`<link rel="stylesheet" href="${assetPaths.linkStyle}"><div class="about">
 ${!isDrop && html`<p>${factsHtml([size, language.text('sender', { name: link.account.name })])}</p>`}
 ${link.name !== '' && html`<blockquote dir="auto">${link.name}</blockquote>`}
 ${more}

@@ -21,6 +21,7 @@ export const assetPaths = {
     ),
   ),
   tokensStyle: files.add('tokens', 'css', webFile('files/tokens.css')),
+  linkStyle: files.add('link', 'css', webFile('files/links.css')),
   icon: files.add('icon', 'svg', webFile('files/icon.svg')),
   pageScript: files.addScripts('page', pageScripts),
   // Styles of the page frame, without rules that would change the look of Swagger UI.
