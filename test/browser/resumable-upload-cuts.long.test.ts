@@ -36,7 +36,7 @@ browserTest(
     const piece = 8 * 1024 * 1024;
     assert.deepEqual([...new Set(proxy.sizes)].slice(0, 3), [60_000_000, 2 * piece, piece]);
     const after = proxy.sizes.slice(proxy.sizes.lastIndexOf(2 * piece) + 1);
-  assert.ok(Math.max(...after) <= piece, proxy.sizes.join(' '));
+    assert.ok(Math.max(...after) <= piece, proxy.sizes.join(' '));
     await assertUploaded(server, 'large.bin', content);
   },
 );
