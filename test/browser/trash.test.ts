@@ -206,3 +206,18 @@ browserTest('on the page of the trash an item is restored and another deleted fo
     await page.getByText('One item was deleted for good.').waitFor();
   }
 });
+
+browserTest('on the narrowest phones, a long size does not cut the time of an item in the trash', async (t) => {
+  const server = await startServer(t, { account: { trash: { days: 7 } } });
+  writeFileSync(join(server.home, 'a.bin'), 'x');
+  assert.equal((await server.send('DELETE', '/home/a.bin')).status, 204);
+  const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } }, '/home/__svc__/trash');
+  await page.locator('tbody time').first().waitFor();
+  const widths = await page.evaluate<number[]>(`(() => {
+    const [, , size, time] = document.querySelector('tbody tr').cells;
+    size.textContent = '117.7 MB';
+    time.querySelector('time').textContent = '28 Nov 2026, 23:58';
+    return [time.scrollWidth, time.clientWidth];
+  })()`);
+  assert.ok((widths[0] ?? 0) <= (widths[1] ?? 0), `${widths}`);
+});
