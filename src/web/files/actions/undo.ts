@@ -1,11 +1,18 @@
 import { nameInText } from '../../../lib/display-name.ts';
+import { partTexts } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
+import de from '../../texts/deletion/de.json' with { type: 'json' };
+import en from '../../texts/deletion/en.json' with { type: 'json' };
+import es from '../../texts/deletion/es.json' with { type: 'json' };
+import fr from '../../texts/deletion/fr.json' with { type: 'json' };
 import { text } from '../language.ts';
 import { notDone } from '../navigation/folder-change.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, listTrash } from '../server.ts';
 import { byFolder, messageName, type Outcome, type Placed, reasonsOf, renameMember, runAtOnce } from './commands.ts';
 import { memberPath } from './shared-marks.ts';
+
+const undoText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 /** A move or renaming that can be undone. */
 interface Change {
@@ -120,7 +127,7 @@ async function restore({ deleted }: Deletion): Promise<Unfinished | undefined> {
   const members: Placed[] = [];
   for (const member of deleted) {
     const id = latest.get(memberPath(member));
-    if (id === undefined) problems.push([messageName(member.name), text('goneFromTrash')]);
+    if (id === undefined) problems.push([messageName(member.name), undoText('goneFromTrash')]);
     else members.push({ name: id, folder: '/home/', shownName: member.name });
   }
   const outcome = members.length > 0 ? await runAtOnce(text('undo'), [{ command: { command: 'restore' }, members }]) : undefined;
@@ -159,7 +166,7 @@ async function unchanged({
   const same = members.filter((member) => {
     const name = newName ?? nameThere(member);
     const isSame = isSameAs(member, found.get(name));
-    if (!isSame) problems.push([messageName(name), text('changedSince')]);
+    if (!isSame) problems.push([messageName(name), undoText('changedSince')]);
     return isSame;
   });
   return { members: same, problems };
