@@ -24,6 +24,8 @@ browserTest('a handler that is started and stops again at once is reported in on
   await page.getByText(/archive was started, but has stopped again: 500 Still broken/).waitFor();
   // The page reports messages in their order, so all earlier ones have been reported before this one.
   await until('the message is reported', () => told.some((text) => text.includes('has stopped again')));
+  const focused = handler.locator('button:focus');
+  await until('the focus is on the new button', async () => (await focused.allInnerTexts()).join() === 'Start');
   assert.equal(await page.getByText('archive was started.').count(), 0);
   assert.equal(told.filter((text) => text.includes('was started.')).length, 0);
 });

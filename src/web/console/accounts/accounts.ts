@@ -39,7 +39,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
 }
 
 /**
- * Shows panels, and above them a button for each, which scrolls to the panel.
+ * Shows panels, and above them a button for each, which moves to the panel.
  *
  * @param hidesEmpty whether panels without items are hidden
  * @returns a function that searches all panels for a text
@@ -48,7 +48,12 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
   for (const { element } of panels) element.hidden = hidesEmpty;
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {
-    const lead = makeButton(title, undefined, () => element.scrollIntoView(), 'small');
+    element.tabIndex = -1;
+    const show = () => {
+      element.scrollIntoView();
+      element.focus({ preventScroll: true });
+    };
+    const lead = makeButton(title, undefined, show, 'small');
     lead.append(' ', counts[index] as HTMLElement);
     return lead;
   });
