@@ -111,6 +111,9 @@ browserTest('a time range is selected on the histogram; routine events are shown
   assert.equal(await rows.filter({ hasText: '20189' }).count(), 0);
   await page.getByLabel('Show routine events').check();
   await rows.filter({ hasText: '20189' }).first().waitFor();
+  const routine = await rows.filter({ hasText: '20189' }).first().innerText();
+  assert.match(routine, /\bsystem\b/);
+  assert.doesNotMatch(routine, /Process|0\.0\.0\.0/, 'events without a person name no technical account');
   await page.getByRole('button', { name: '1 hour' }).click();
   await page.waitForURL(/last=1h/);
   await page.getByRole('button', { name: '1 hour', pressed: true }).waitFor();
