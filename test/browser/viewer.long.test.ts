@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { assertAccessible, browserTest, openFolder, touch } from '../support/browser.ts';
+import { assertAccessible, boxesOf, browserTest, openFolder, touch } from '../support/browser.ts';
 import { plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -28,7 +28,7 @@ browserTest(
   async (t) => {
     const server = await startServer(t);
     for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
-    writeFileSync(join(server.home, 'between.txt'), 'text');
+    writeFileSync(join(server.home, 'between.bin'), 'text');
     const page = await openFolder(t, server);
     // Thumbnails request the same URLs, so they must be loaded before requests are recorded.
     await page.locator('.thumbnail').nth(4).waitFor();
@@ -38,7 +38,10 @@ browserTest(
     });
     const dialog = page.getByRole('dialog');
     const shows = (name: string, place: string) =>
-      Promise.all([dialog.getByRole('img', { name, exact: true }).waitFor(), dialog.getByText(place, { exact: true }).waitFor()]);
+      Promise.all([
+        dialog.getByRole('img', { name, exact: true }).waitFor(),
+        dialog.getByText(`Preview ${place}`, { exact: true }).waitFor(),
+      ]);
     await page.getByRole('link', { name: 'p2.png' }).click();
     await shows('p2.png', '2 of 5');
     await until('the neighbours are requested', () => asked.size === 3);
@@ -104,7 +107,7 @@ browserTest(
     await dialog.getByText(/^Deleted \S/).waitFor();
     await remove();
     await shows('p3.png', '3 of 3');
-    assert.deepEqual(readdirSync(server.home).sort(), ['between.txt', 'p1.png', 'p2.png', 'p3.png']);
+    assert.deepEqual(readdirSync(server.home).sort(), ['between.bin', 'p1.png', 'p2.png', 'p3.png']);
     assert.equal(new URL(page.url()).searchParams.get('preview'), 'p3.png');
     const download = page.waitForEvent('download');
     await dialog.getByRole('link', { name: 'Download' }).click();
@@ -114,6 +117,39 @@ browserTest(
     assert.equal(await page.evaluate('document.activeElement.textContent'), 'p3.png');
   },
 );
+
+browserTest('the arrows reach pictures and texts alike, in the order of the list, and stay in their places on a wide screen', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['1.txt', '3.txt']) writeFileSync(join(server.home, name), `content of ${name}`);
+  writeFileSync(join(server.home, '2.png'), plainPng(400, 300, [40, 90, 90]));
+  writeFileSync(join(server.home, 'other.bin'), 'no preview');
+  const long = `${'minutes of the meeting of the committee '.repeat(4)}approved.txt`;
+  writeFileSync(join(server.home, long), 'content');
+  const page = await openFolder(t, server, { viewport: { width: 1280, height: 800 } });
+  await page.getByRole('link', { name: '1.txt' }).click();
+  const dialog = page.getByRole('dialog');
+  const next = dialog.getByRole('button', { name: 'Next' });
+  await dialog.getByText('content of 1.txt').waitFor();
+  await dialog.getByText('Preview 1 of 4').waitFor();
+  const atText = await boxesOf(next);
+  await next.click();
+  await dialog.getByRole('img', { name: '2.png' }).waitFor();
+  assert.deepEqual(await boxesOf(next), atText, 'the arrow has not moved');
+  await next.click();
+  await dialog.getByText('content of 3.txt').waitFor();
+  await next.click();
+  await dialog.getByText('Preview 4 of 4').waitFor();
+  for (const width of [1280, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    await until(`the title shows the beginning and the end of a long name at ${width} px`, () =>
+      dialog.getByRole('heading').evaluate((title) => {
+        const copy = title.cloneNode(true) as typeof title;
+        for (const gap of copy.querySelectorAll('.gap')) gap.replaceWith('…');
+        return /^minutes[^…]*…[^…]*roved\.txt$/.test(copy.textContent ?? '') && title.scrollWidth <= title.clientWidth;
+      }),
+    );
+  }
+});
 
 browserTest('a picture is enlarged by keys, buttons, wheel, double click and two fingers, and never leaves the stage', async (t) => {
   const server = await startServer(t);

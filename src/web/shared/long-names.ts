@@ -7,13 +7,19 @@ const alwaysFits = 24;
 /** Number of characters before the extension that stay visible, because versions and numbers are often there. */
 const keptBefore = 6;
 
+/** Minimum number of characters of the beginning if the end is longer than usual. */
+const keptStart = 10;
+
+/** Maximum number of characters by which a cut is moved to the beginning of a word. */
+const wordLength = 10;
+
 /** Width of a wide letter in CSS pixels. */
 const letterPx = 14;
 
 const maxLines = 2;
 
-/** Where browsers break lines: after spaces, after the ellipsis, and after hyphens that are not minus signs. */
-const breaks = /(?<=[\s…]|\w-|-(?!\d))/;
+/** Where browsers break lines: after spaces, after the ellipsis, and after hyphens that are not minus signs and not before the ellipsis. */
+const breaks = /(?<=[\s…])|(?<=\w-|-(?!\d))(?!…)/;
 
 const ruler = document.createElement('canvas').getContext('2d');
 
@@ -25,7 +31,7 @@ interface ShownName {
 }
 
 /**
- * Shows at most two lines of each name. In a longer name, ellipses replace the parts around its last number. Screen readers and the tooltip
+ * Shows at most two lines of each name. In a longer name, an ellipsis replaces a part before its last number. Screen readers and the tooltip
  * have the whole name.
  * @param shown returns all names of the table. The names are fitted again when the width of the table changes
  * @param draw creates the nodes of a part of a name
@@ -117,29 +123,57 @@ export function fits(name: string, width: number, lineCount = maxLines): boolean
 }
 
 /**
- * Divides a name that is too long. The parts are shown and hidden alternately: the longest beginning that fits is shown, the middle is
- * hidden, and the end is shown. If that would hide the match, the match is shown, too, with a hidden part on each side.
+ * Divides a name that is too long. The parts are shown and hidden alternately: the longest beginning that fits, a hidden part, and the end,
+ * both cut between words if possible. If that hides the match, the end is only the extension, or it begins at the match. If nothing of this
+ * shows the match, it is between two hidden parts.
  *
  * @param width in CSS pixels
  * @returns undefined if the name fits
  */
-export function middleCut(name: string, width: number, match: [from: number, to: number] | undefined): string[] | undefined {
-  if (fits(name, width)) return undefined;
-  const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
-  const dot = letters.lastIndexOf('.');
-  const isExtension = dot > 0 && letters.length - dot <= 10;
-  const endAt = Math.max(1, (isExtension ? dot : letters.length) - keptBefore);
-  const end = letters.slice(endAt).join('');
-  let [low, high] = [1, endAt];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (fits(`${letters.slice(0, middle).join('')}…${end}`, width)) low = middle;
-    else high = middle - 1;
-  }
+export function middleCut(
+  name: string,
+  width: number,
+  match: [from: number, to: number] | undefined,
+  lineCount = maxLines,
+): string[] | undefined {
+  if (fits(name, width, lineCount)) return undefined;
+  const lettersOf = (part: string) => [...new Intl.Segmenter().segment(part)].map(({ segment }) => segment);
+  const letters = lettersOf(name);
   const joined = (from: number, to?: number) => letters.slice(from, to).join('');
-  const [start, gap] = [joined(0, low), joined(low, endAt)];
-  if (!match || match[1] <= start.length || match[0] >= start.length + gap.length) return [start, gap, end];
-  const [first, last] = match.map((at) => [...new Intl.Segmenter().segment(name.slice(0, at))].length) as [number, number];
+  const isLetter = (at: number) => /[\p{L}\p{N}([]/u.test(letters[at] ?? '');
+  const wordStart = (at: number, least: number) => {
+    let start = at;
+    while (start > least && isLetter(start) && isLetter(start - 1)) start -= 1;
+    return start > least ? start : at;
+  };
+  const cut = (endAt: number) => {
+    const end = joined(endAt);
+    let [low, high] = [1, endAt];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (fits(`${joined(0, middle)}…${end}`, width, lineCount)) low = middle;
+      else high = middle - 1;
+    }
+    const start = wordStart(low, low / 2);
+    return [joined(0, start), joined(start, endAt), end];
+  };
+  const dot = letters.lastIndexOf('.');
+  const extensionAt = dot > 0 && letters.length - dot <= 10 ? dot : letters.length;
+  const lastAt = Math.max(1, extensionAt - keptBefore);
+  const hasStart = ([start = '']: string[]) => start.length >= keptStart;
+  let endAt = wordStart(lastAt, lastAt - wordLength);
+  let usual = cut(endAt);
+  if (!hasStart(usual)) {
+    endAt = lastAt;
+    usual = cut(endAt);
+  }
+  const [first = 0, last = 0] = match?.map((at) => lettersOf(name.slice(0, at)).length) ?? [];
+  const isSeen = ([start = '']: string[]) => !match || start.length >= match[1];
+  if (isSeen(usual) || first >= endAt) return usual;
+  const short = cut(extensionAt);
+  if (isSeen(short)) return short;
+  const atMatch = cut(wordStart(first, first - wordLength));
+  if (hasStart(atMatch)) return atMatch;
   const head = Math.min(keptBefore, first);
   const tail = Math.max(endAt, last);
   const around = (more: number) => {
@@ -149,7 +183,7 @@ export function middleCut(name: string, width: number, match: [from: number, to:
   let shown = around(0);
   for (let more = 1; more < letters.length; more += 1) {
     const wider = around(more);
-    if (!fits(wider.filter((_, index) => index % 2 === 0).join('…'), width)) break;
+    if (!fits(wider.filter((_, index) => index % 2 === 0).join('…'), width, lineCount)) break;
     shown = wider;
   }
   return shown;

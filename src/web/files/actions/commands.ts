@@ -2,6 +2,7 @@ import { nameInText } from '../../../lib/display-name.ts';
 import { ask, firstOf, progressBar } from '../../shared/dialogs.ts';
 import { byId } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
+import { measureAs, middleCut } from '../../shared/long-names.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { forgetFailure, noticeFailed, whileBusy } from '../navigation/folder-change.ts';
@@ -18,14 +19,15 @@ export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string; arr
 /** How a moved or copied item arrives: under another name, over an existing file, or not at all because the user skips it. */
 export type Arrival = { newName: string } | 'overwrite' | 'skip';
 
-/** Numbers of characters that a shortened name keeps before and after its gap. Messages shorten names only on narrow screens. */
-const [keptBefore, keptAfter] = [13, 12];
+/** Width of a shortened name in a message, in CSS pixels. Messages shorten names only on narrow screens. */
+const shortNamePx = 210;
 
 /** Returns a name for use in a message. On phones, an ellipsis replaces the middle of a long name, so that the message stays short. */
 export function messageName(name: string): string {
-  const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
-  const isLong = letters.length > keptBefore + keptAfter + 1 && matchMedia('(max-width: 30rem)').matches;
-  return nameInText(isLong ? `${letters.slice(0, keptBefore).join('')}…${letters.slice(-keptAfter).join('')}` : name);
+  measureAs(document.body);
+  const isNarrow = matchMedia('(max-width: 30rem)').matches;
+  const parts = isNarrow && middleCut(name, shortNamePx, undefined, 1);
+  return nameInText(parts ? `${parts[0]}…${parts[2]}` : name);
 }
 
 /** Returns the name of a member for use in a message. */

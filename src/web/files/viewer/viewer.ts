@@ -1,5 +1,6 @@
 import { displayName, nameInText } from '../../../lib/display-name.ts';
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
+import { drawn, measureAs, middleCut } from '../../shared/long-names.ts';
 import { addStyle, loadPart } from '../../shared/parts.ts';
 import { deleteRows } from '../actions/members.ts';
 import { openPreviewMenu, previewItems } from '../actions/row-menu.ts';
@@ -88,25 +89,15 @@ async function pdf(src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/**
- * Returns whether a row's file is a picture or a film. If the first shown file is a picture or a film, the viewer steps only through
- * pictures and films. Otherwise, it steps only through other files.
- */
-function isSeen(row: Row): boolean {
-  const kind = previewKind(row);
-  return kind === 'image' || kind === 'video';
-}
-
-function listSequence(row: Row): Row[] {
-  return shownRows().filter(
-    (candidate) => canPreview(candidate) && previewKind(candidate) !== 'audio' && isSeen(candidate) === isSeen(row),
-  );
+/** Returns all files that have a preview, in the order of the list. Audio files are for the player. */
+function listSequence(): Row[] {
+  return shownRows().filter((row) => canPreview(row) && previewKind(row) !== 'audio');
 }
 
 /** Shows a file in a layer that covers its folder, with buttons for the previous and the next file. */
 export function showFile(first: Row): void {
   let row = first;
-  let rows = listSequence(row);
+  let rows = listSequence();
   let shown: Shown = { nodes: [] };
 
   const show = async () => {
@@ -115,8 +106,9 @@ export function showFile(first: Row): void {
     const total = rows.length;
     shown.clean?.();
     shown = { nodes: [] };
-    title.replaceChildren(make('bdi', displayName(name)));
-    place.textContent = total > 1 ? text('running', { done: rows.indexOf(row) + 1, total }) : '';
+    fitTitle();
+    place.textContent = total > 1 ? previewText('position', { number: rows.indexOf(row) + 1, total }) : '';
+    dialog.classList.toggle('seen', ['image', 'video'].includes(previewKind(row) ?? ''));
     download.href = rowLink(row).href;
     for (const button of steps) button.hidden = total < 2;
     more.hidden = previewItems(row).length === 0;
@@ -166,7 +158,7 @@ export function showFile(first: Row): void {
   // After a file was renamed, its new name is shown; after it was deleted or moved, the next file.
   const renew = (wanted?: string) => {
     const at = rows.indexOf(row);
-    rows = listSequence(row);
+    rows = listSequence();
     const named = (name?: string) => rows.find((candidate) => rowName(candidate) === name);
     const same = named(rowName(row));
     const next = named(wanted) ?? rows[Math.min(at, rows.length - 1)];
@@ -195,7 +187,17 @@ export function showFile(first: Row): void {
     if (there) focusRow(there);
   };
 
+  const fitTitle = () => {
+    const name = displayName(rowName(row));
+    measureAs(title, 700);
+    const lineCount = getComputedStyle(title).whiteSpace === 'nowrap' ? 1 : 2;
+    const parts = middleCut(name, title.clientWidth, undefined, lineCount);
+    title.title = parts ? name : '';
+    title.replaceChildren(make('bdi', ...drawn(parts ?? [name])));
+  };
+
   const title = make('h2', { id: 'viewer-title' });
+  new ResizeObserver(fitTitle).observe(title);
   const place = make('p.position', { role: 'status' });
   const tools = make('span.own');
   const steps = [
@@ -211,7 +213,6 @@ export function showFile(first: Row): void {
   const header = make('header', { role: 'group' }, title, place, tools, ...steps, download, more, close);
   const stage = make('div.stage', { tabIndex: 0, role: 'group' });
   const dialog = make('dialog.viewer', { attributes: { 'aria-labelledby': title.id } }, header, stage);
-  dialog.classList.toggle('seen', isSeen(row));
   dialog.addEventListener('keydown', onKey);
   const layer = openLayer(rowName(row), () => dialog.close());
   dialog.addEventListener('cancel', (event) => {
