@@ -146,16 +146,16 @@ export function middleCut(
     while (start > least && isLetter(start) && isLetter(start - 1)) start -= 1;
     return start > least ? start : at;
   };
-  const cut = (endAt: number) => {
+  const cut = (endAt: number, from = 0, lead = '') => {
     const end = joined(endAt);
-    let [low, high] = [1, endAt];
+    let [low, high] = [from + 1, endAt];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      if (fits(`${joined(0, middle)}…${end}`, width, lineCount)) low = middle;
+      if (fits(`${lead}${joined(from, middle)}…${end}`, width, lineCount)) low = middle;
       else high = middle - 1;
     }
-    const start = wordStart(low, low / 2);
-    return [joined(0, start), joined(start, endAt), end];
+    const cutAt = wordStart(low, (from + low) / 2);
+    return [joined(from, cutAt), joined(cutAt, endAt), end];
   };
   const dot = letters.lastIndexOf('.');
   const extensionAt = dot > 0 && letters.length - dot <= 10 ? dot : letters.length;
@@ -167,24 +167,13 @@ export function middleCut(
     endAt = lastAt;
     usual = cut(endAt);
   }
-  const [first = 0, last = 0] = match?.map((at) => lettersOf(name.slice(0, at)).length) ?? [];
   const isSeen = ([start = '']: string[]) => !match || start.length >= match[1];
+  const first = lettersOf(name.slice(0, match?.[0])).length;
   if (isSeen(usual) || first >= endAt) return usual;
   const short = cut(extensionAt);
   if (isSeen(short)) return short;
   const atMatch = cut(wordStart(first, first - wordLength));
   if (hasStart(atMatch)) return atMatch;
-  const head = Math.min(keptBefore, first);
-  const tail = Math.max(endAt, last);
-  const around = (more: number) => {
-    const [from, to] = [Math.max(head, first - more), Math.min(tail, last + more)];
-    return [joined(0, head), joined(head, from), joined(from, to), joined(to, tail), joined(tail)];
-  };
-  let shown = around(0);
-  for (let more = 1; more < letters.length; more += 1) {
-    const wider = around(more);
-    if (!fits(wider.filter((_, index) => index % 2 === 0).join('…'), width, lineCount)) break;
-    shown = wider;
-  }
-  return shown;
+  const lead = joined(0, keptBefore);
+  return [lead, joined(keptBefore, first), ...cut(endAt, first, `${lead}…`)];
 }

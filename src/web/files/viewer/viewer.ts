@@ -107,7 +107,7 @@ export function showFile(first: Row): void {
     shown.clean?.();
     shown = { nodes: [] };
     fitTitle();
-    place.textContent = total > 1 ? previewText('position', { number: rows.indexOf(row) + 1, total }) : '';
+    place.textContent = total > 1 ? previewText('place', { number: rows.indexOf(row) + 1, total }) : '';
     dialog.classList.toggle('seen', ['image', 'video'].includes(previewKind(row) ?? ''));
     download.href = rowLink(row).href;
     for (const button of steps) button.hidden = total < 2;
