@@ -38,13 +38,13 @@ browserTest('accounts are paged and searched on the server; a name opens its acc
   await list.getByText('web: 1').waitFor();
   // One search covers all tables, and shows the number of matches in each.
   await page.locator('.leads .count:empty').waitFor({ state: 'detached' });
-  await panelOf(page, 'Links').getByText('Nothing matches “alice”.').waitFor();
+  await panelOf(page, 'Links').waitFor({ state: 'hidden' });
   assert.deepEqual(await page.locator('.leads button').allTextContents(), [
     'Accounts 1',
     'Sessions 1',
     ...['Bans', 'Locks', 'Unfinished uploads', 'Trash', 'Access tokens', 'Links'].map((name) => `${name} 0`),
   ]);
-  await panelOf(page, 'Locks').getByText('Nothing matches “alice”.').waitFor();
+  await panelOf(page, 'Locks').waitFor({ state: 'hidden' });
   await list.getByRole('link', { name: 'alice' }).click();
   await page.getByRole('heading', { level: 1, name: 'alice' }).waitFor();
   await page.locator('.leads').getByRole('button', { name: 'Locks 0', disabled: true }).waitFor();
@@ -240,9 +240,10 @@ browserTest('if the reply to an earlier search of the accounts arrives last, the
   await until('both tables are requested', () => held.length === 2);
   await page.getByRole('searchbox').fill('nobody');
   await page.keyboard.press('Enter');
-  const none = panelOf(page, 'Sessions').getByText('Nothing matches “nobody”.');
+  // One line says so, in place of all tables.
+  const none = page.locator('main .panel:visible', { hasText: 'Nothing matches “nobody”.' });
   await none.waitFor();
-  await panelOf(page, 'Accounts').getByText('0 accounts.').waitFor();
+  assert.equal(await page.locator('main > .panel:visible').count(), 1);
   for (const route of held) {
     const replied = page.waitForResponse((reply) => reply.request() === route.request());
     await route.continue();
@@ -252,5 +253,8 @@ browserTest('if the reply to an earlier search of the accounts arrives last, the
   assert.deepEqual(await page.locator('.leads button').nth(0).textContent(), 'Accounts 0');
   assert.deepEqual(await page.locator('.leads button').nth(1).textContent(), 'Sessions 0');
   assert.ok(await none.isVisible());
-  await panelOf(page, 'Accounts').getByText('0 accounts.').waitFor();
+  await page.getByRole('searchbox').fill('');
+  await page.keyboard.press('Enter');
+  await panelOf(page, 'Links').waitFor();
+  assert.equal(await none.count(), 0);
 });

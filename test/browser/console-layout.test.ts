@@ -89,6 +89,8 @@ browserTest('deep configurations and long home folders fit: the page is not too 
   await row.waitFor();
   assert.ok(((await row.boundingBox())?.height ?? 99) < 40, 'the home folder takes one line');
   assert.match((await row.locator('.code').getAttribute('title')) ?? '', /nina$/, 'the title has the whole path');
+  const [cut, whole] = await boxesOf(row.locator('.path-end'), row.locator('.path-end bdi'));
+  assert.ok(cut && whole && whole.left < cut.left && whole.right <= cut.right, 'a long path is cut off at its beginning');
   const long = table.locator('tbody tr', { hasText: longName });
   for (const width of [768, 1280]) {
     await page.setViewportSize({ width, height: 800 });
@@ -323,6 +325,13 @@ browserTest('a message covers nothing, and the buttons of a handler have one lin
   await stopped.first().waitFor();
   const tops = await stopped.evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().top)));
   assert.deepEqual([tops.length, new Set(tops).size], [4, 1], 'the four buttons of a stopped handler have one line');
+  const gaps = await page.locator('.handler').evaluateAll((all) =>
+    all.map((one) => {
+      const [figures, row] = [one.querySelector('.facts'), one.querySelector('.row')].map((part) => part?.getBoundingClientRect());
+      return figures && row ? row.top - figures.bottom : 999;
+    }),
+  );
+  assert.ok(Math.max(...gaps) < 80, `figures and buttons are together, also in a high card: ${gaps}`);
 });
 
 browserTest('in every language, tabs and buttons have one line, and rows of failures at most three', async (t) => {

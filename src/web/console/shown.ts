@@ -24,14 +24,10 @@ export function pathDatum(path: string): HTMLElement {
   return make('bdi.path', ...parts.flatMap((part) => [part, make('wbr')]));
 }
 
-/** Shows a path in one line. If there is no room, an ellipsis replaces its middle, and its last name stays. The title has the whole path. */
+/** Shows a path in one line. If there is no room, an ellipsis replaces its beginning. The title has the whole path. */
 export function pathEnd(path: string): HTMLElement {
   const shown = clear(path);
-  const at = shown.lastIndexOf('/') + 1;
-  const folder = make('span.folder', shown.slice(0, at));
-  // All characters of this font have the same width.
-  folder.style.maxWidth = `calc(100% - ${shown.length - at}ch)`;
-  return make('bdi.code', { title: shown }, folder, shown.slice(at));
+  return make('span.path-end.code', { title: shown }, make('bdi', { dir: 'ltr' }, shown));
 }
 
 /**

@@ -32,16 +32,15 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   submit.type = 'submit';
   const form = make('form.row.search', search, submit);
   form.addEventListener('submit', (event) => event.preventDefault());
-  main.replaceChildren(heading(text('accounts')));
+  main.replaceChildren(heading(text('accounts')), form);
   if (mayChange()) main.append(make('div.pair', explainPanel(), authTestPanel()));
-  main.append(form);
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
 /**
  * Shows panels, and above them a button for each, which moves to the panel.
  *
- * @param hidesEmpty whether panels without items are hidden
+ * @param hidesEmpty whether panels without items are hidden even if nothing is searched
  * @returns a function that searches all panels for a text
  */
 function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal, hidesEmpty = false) {
@@ -57,10 +56,17 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
     lead.append(' ', counts[index] as HTMLElement);
     return lead;
   });
-  main.append(make('div.presets.leads', { role: 'group', ariaLabel: text('sections') }, ...leads), ...panels.map(({ element }) => element));
+  const nothing = make('p.nothing');
+  const none = make('section.panel', { hidden: true, role: 'status' }, nothing);
+  main.append(
+    make('div.presets.leads', { role: 'group', ariaLabel: text('sections') }, ...leads),
+    none,
+    ...panels.map(({ element }) => element),
+  );
   let latest = '';
   const load = async (search: string) => {
     latest = search;
+    none.hidden = true;
     const loads = panels.map(async ({ element, load: loadPanel }, index) => {
       for (const line of element.querySelectorAll(':scope > :is(.notice, .loading)')) line.remove();
       const loading = loadingLine();
@@ -69,7 +75,7 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
         const count = await loadPanel(search);
         if (search !== latest) return;
         (counts[index] as HTMLElement).textContent = numberText(count);
-        element.hidden = hidesEmpty && count === 0;
+        element.hidden = (hidesEmpty || search !== '') && count === 0;
         (leads[index] as HTMLButtonElement).disabled = element.hidden;
       } catch (error) {
         element.hidden = false;
@@ -79,6 +85,9 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
       }
     });
     await Promise.all(loads);
+    if (search !== latest) return;
+    none.hidden = search === '' || panels.some(({ element }) => !element.hidden);
+    nothing.textContent = none.hidden ? '' : accountText('noMatch', { search: clear(search) });
   };
   void load(new URLSearchParams(location.hash.split('?')[1]).get('search') ?? '');
   return load;
