@@ -142,7 +142,7 @@ function actions(one: ToldOccurrence, reload: () => Promise<void>): Child {
 }
 
 function subject({ name, due }: ToldOccurrence): HTMLElement {
-  return make('p', datum(name), ', ', dueElement(due));
+  return make('p.stacked', datum(name), dueElement(due));
 }
 
 function actionUrl({ expectation }: ToldOccurrence, action: string): string {
@@ -183,7 +183,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
   await putQuestion({
     title: dueText('excuseAllQuestion', { count: misses.length }),
     content: [
-      make('p', datum(first.name), ', ', dueRange(first.due, last.due)),
+      make('p.stacked', datum(first.name), dueRange(first.due, last.due)),
       field(dueText('excuseReason'), reason),
       make('p.hint', dueText('excuseEffect')),
       progress.element,
