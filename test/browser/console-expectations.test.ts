@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import type { Route } from 'playwright-core';
 import { eventIds } from '../../src/events/event-ids.ts';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
@@ -107,6 +108,17 @@ browserTest('an expectation that fails again and again has one row, which unfold
   assert.match(await rows.first().innerText(), /\d, 00:00 – .+, 00:50/);
   assert.equal(await panel('Today').locator('tbody tr', { hasText: 'Feed' }).count(), 1);
   await panel('Nothing missing').getByRole('link', { name: 'bills' }).waitFor();
+  const counted = page.locator('#sections [data-section="expectations"] .count');
+  assert.ok(Number(await counted.textContent()) >= count, 'the link to the section has the number, with the due times of today');
+  await page.setViewportSize({ width: 375, height: 800 });
+  const lefts = await open
+    .locator('tbody tr')
+    .first()
+    .locator('.due-name a, .due-name .hint, .due-times time, .badge, button:not(.opens)')
+    .evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => Math.round(one.getBoundingClientRect().left)));
+  const [name, sender, time, state] = lefts;
+  assert.deepEqual([sender, time, state], [name, name, name], `the lines of a row begin below its name: ${lefts}`);
+  await page.setViewportSize({ width: 1280, height: 800 });
 
   const unfold = open.getByRole('button', { name: `Show the ${count} due times` });
   await unfold.focus();
@@ -133,6 +145,12 @@ browserTest('an expectation that fails again and again has one row, which unfold
   await dialog.getByRole('button', { name: 'Excuse all' }).click();
   await page.getByText(`${count - 1} files excused.`).waitFor();
   await open.waitFor({ state: 'hidden' });
+  await until('the number of missing files is shown', async () => Number(await counted.textContent()) <= 6);
+  const held: Route[] = [];
+  await page.route('**/api/expectations/feed/occurrences**', (route) => void held.push(route));
+  await panel('Today').getByRole('link', { name: 'Feed' }).click();
+  await until('the page of the expectation is requested', () => held.length === 1);
+  assert.equal(await page.locator('h1').textContent(), 'Feed', 'the name is shown before the reply');
   const excused = (await server.events()).filter(({ id }) => Number(id) === eventIds.expectationExcused);
   assert.equal(new Set(excused.map(({ data }) => data.due)).size, count, 'each due time has its event');
   assert.equal(excused.filter(({ data }) => data.reason === 'The sender moved.').length, count - 1);

@@ -9,7 +9,7 @@ import { pauseMs } from './live.ts';
 import { showOverview } from './overview/overview.ts';
 import { ask, Refused } from './request.ts';
 import { hashFor, parseRoute, type Route, type SectionName, sectionNames } from './route.ts';
-import { heading, isAbort, loadingLine, problem, type Stage, tell, wayTo } from './section.ts';
+import { heading, isAbort, loadingLine, problem, type Stage, showFrame, tell, wayTo } from './section.ts';
 import { findSession, loginToken, noteLoss, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
@@ -44,7 +44,13 @@ function showNavigation(administrator: SignedIn | undefined): void {
   }
   navigation.replaceChildren(
     ...(administrator ? sectionNames : []).map((name) =>
-      make('a', { href: hashFor(name), attributes: { 'data-section': name } }, drawnIcon(shapes[name]), make('span', text(name))),
+      make(
+        'a',
+        { href: hashFor(name), attributes: { 'data-section': name } },
+        drawnIcon(shapes[name]),
+        make('span', text(name)),
+        ...(name === 'held' || name === 'expectations' ? [' ', make('span.count')] : []),
+      ),
     ),
   );
   byId('me').replaceChildren(
@@ -108,10 +114,14 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   configuration: async () => (await import('./configuration/configuration.ts')).showConfiguration,
 };
 
-/** Builds what every section shows until it has its data: its title, and a line. The section replaces both; an error replaces the line. */
+/**
+ * Builds what every section shows until it has its data: its title, and a line. The section replaces both; an error replaces the line. The
+ * name of an item is known if a link in the list led to it.
+ */
 function opening({ section, id }: Route): HTMLElement[] {
   const isNamed = id !== '' && (section === 'accounts' || section === 'expectations');
-  const title = heading(isNamed ? clear(id) : text(section));
+  const followed = [...byId('main').querySelectorAll<HTMLAnchorElement>('td a')].find(({ hash }) => hash === location.hash);
+  const title = heading(isNamed ? (followed?.textContent ?? clear(id)) : text(section));
   return [...(id === '' ? [] : [wayTo(section)]), title, loadingLine()];
 }
 
@@ -264,14 +274,7 @@ async function show(from?: string): Promise<void> {
   const route = parseRoute(location.hash);
   markSection(route);
   const main = byId('main');
-  const server = byId('server');
-  if (server.textContent === '' && route.section !== 'overview')
-    void ask<Overview>('GET', '/api/overview').then(
-      (overview) => {
-        server.textContent = clear(overview.server.name);
-      },
-      () => {},
-    );
+  if (route.section !== 'overview') void ask<Overview>('GET', '/api/overview', { signal: shown.signal }).then(showFrame, () => {});
   const top: number | null = from === '' ? null : history.state;
   history.replaceState(top ?? 0, '');
   if (from !== undefined) {

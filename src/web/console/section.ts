@@ -1,10 +1,11 @@
+import type { Overview } from '../../console/api/schemas/overview.ts';
 import type { IconName } from '../../lib/icon-shapes.ts';
 import { byId, type Child, drawnIcon, make, makeButton } from '../shared/dom.ts';
 import { notice } from '../shared/notices.ts';
 import { text, translate } from './language.ts';
 import { errorText, Refused } from './request.ts';
 import { hashFor, type Route, type SectionName } from './route.ts';
-import { clear } from './shown.ts';
+import { clear, numberText } from './shown.ts';
 
 const kinds: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
   running: 'good',
@@ -64,6 +65,21 @@ export function scrollToShown(main: HTMLElement, { query }: Route): void {
 
 export function heading(title: string, ...beside: Child[]): HTMLElement {
   return make('div.heading', make('h1', title), ...beside);
+}
+
+/** Shows the name of the server, and how many uploads and due files need somebody, in the frame of the page. */
+export function showFrame({ server, held_uploads, missing_files }: Overview): void {
+  byId('server').textContent = clear(server.name);
+  showCount('held', held_uploads ?? 0);
+  showCount('expectations', missing_files);
+}
+
+/** Shows a number beside the link to a section. */
+export function showCount(section: 'held' | 'expectations', count: number): void {
+  const place = document.querySelector<HTMLElement>(`[data-section="${section}"] .count`);
+  if (!place) return;
+  place.textContent = count ? numberText(count) : '';
+  place.title = count ? text(section === 'held' ? 'problemHeld' : 'problemMissing', { count }) : '';
 }
 
 export function wayTo(section: SectionName): HTMLElement {

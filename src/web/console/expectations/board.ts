@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, heading, panel, type Stage, tell } from '../section.ts';
+import { actionButton, heading, panel, type Stage, showCount, tell } from '../section.ts';
 import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueTable } from './due-table.ts';
@@ -48,6 +48,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
     for (const one of expectations) senders.set(one.expectation, describeSender(one));
     const isOfToday = ({ first }: OccurrenceRun) => Date.parse(first) >= todayMs;
     const misses = runs.filter(isMiss);
+    showCount('expectations', countOf(misses));
     const lacking = new Set(misses.map(({ expectation }) => expectation));
     const earlier = misses.filter((one) => !isOfToday(one));
     const isFine = ({ expectation }: ToldExpectation) => !lacking.has(expectation);

@@ -12,7 +12,7 @@ import { field, selection } from '../fields.ts';
 import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { ask } from '../request.ts';
-import { actionButton, badge, heading, iconedButton, panel, type Stage, tell } from '../section.ts';
+import { actionButton, badge, heading, iconedButton, panel, type Stage, showCount, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
 import { ageElement, clear, datum, pathDatum } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
@@ -148,6 +148,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     items.sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
     keep(items);
     table.show(items);
+    showCount('held', total);
     if (bulk) bulk.hidden = items.length < 2;
     more.hidden = items.length === total;
     more.textContent = text('heldMore', { shown: items.length, total });

@@ -8,7 +8,7 @@ import type {
   ServiceView,
   TransferView,
 } from '../../../console/api/schemas/overview.ts';
-import { byId, make, makeSvg } from '../../shared/dom.ts';
+import { make, makeSvg } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { byUrgency, handlerBadge, hourBars } from '../handlers/last-hour.ts';
@@ -16,7 +16,7 @@ import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, facts, heading, incompleteLine, panel, type Stage, scrollToShown, shownAs, stateBadge } from '../section.ts';
+import { badge, facts, heading, incompleteLine, panel, type Stage, scrollToShown, showFrame, shownAs, stateBadge } from '../section.ts';
 import { ageElement, ageInPhrase, clear, datum, messageDatum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, renew } from '../table.ts';
 
@@ -34,7 +34,7 @@ export async function showOverview({ main, route, signal }: Stage): Promise<void
   const problems = problemStrip();
   main.replaceChildren(heading(text('overview'), live), problems.element, missing.element, charts.element, server, ...tables.elements);
   const show = (current: Overview) => {
-    byId('server').textContent = clear(current.server.name);
+    showFrame(current);
     missing.show(current.incomplete);
     problems.show(current);
     renew(server, [serverFacts(current)]);
