@@ -67,8 +67,8 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   const monthsMs = months.map((month) => Date.parse(`1 ${month}`));
   assert.deepEqual(
     monthsMs,
-    monthsMs.toSorted((one, other) => one - other),
-    'the calendar begins with the earliest month',
+    monthsMs.toSorted((one, other) => other - one),
+    'the calendar begins with the current month',
   );
   assert.match(await page.locator('.signs').innerText(), /✓\s*in time\s*not watched yet\s*7\s*nothing due$/);
   assert.ok((await page.locator('.days li').count()) <= 93, 'the calendar has only its 90 days');
@@ -206,6 +206,16 @@ browserTest('the page of an expectation names the zone of its schedule, and show
   await day.nth(20).waitFor();
   const first = day.nth(2);
   assert.match(await first.innerText(), /2 × missing/, 'the due times of a day are one row');
+  for (const width of [1280, 1600]) {
+    await page.setViewportSize({ width, height: 800 });
+    const gaps = await rows.evaluateAll((all) =>
+      all.map((row) => {
+        const right = Math.max(...[...row.querySelectorAll('.due-times time')].map((time) => time.getBoundingClientRect().right));
+        return (row.querySelector('.due-state .badge')?.getBoundingClientRect().left ?? 0) - right;
+      }),
+    );
+    assert.ok(Math.min(...gaps) >= 8, `the times do not touch the badges at ${width} px: ${gaps}`);
+  }
   const due = new Date(String(await first.locator('time').first().getAttribute('datetime')));
   const dayOfMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', timeZone: 'America/New_York' }).format(due);
   const month = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'America/New_York' }).format(due);

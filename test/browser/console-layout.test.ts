@@ -68,6 +68,7 @@ browserTest('deep configurations and long home folders fit: the page is not too 
   const { console } = await startConsole(t, {
     groups: {
       partners: { quota_size: 50_000_000, permissions: [['allow-full-control'], ['/a-folder-of-partners/*', 'allow-read', 'allow-list']] },
+      all_others: { allow_own_password_change: true },
     },
     accounts: {
       nina: { home_folder_path: `/srv/${'home-folders-of-partners/'.repeat(6)}nina` },
@@ -82,6 +83,11 @@ browserTest('deep configurations and long home folders fit: the page is not too 
   for (const width of [320, 768, 1024, 1280]) {
     await page.setViewportSize({ width, height: 800 });
     assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${width} px`);
+    const broken = await page.locator('.tree dt bdi', { hasText: /^[a-z_]+$/ }).evaluateAll((names) => {
+      const isBroken = (boxes: Iterable<{ top: number }>) => new Set([...boxes].map(({ top }) => Math.round(top))).size > 1;
+      return names.filter((name) => isBroken(name.getClientRects())).map(({ textContent }) => textContent);
+    });
+    assert.deepEqual(broken, [], `no name of an option breaks at ${width} px`);
   }
   await page.goto(`${console.url}/#accounts`);
   const table = page.locator('.panel', { has: page.getByRole('heading', { level: 2, name: 'Konten' }) }).locator('.table');

@@ -225,7 +225,7 @@ function calendar(runs: readonly OccurrenceRun[]): HTMLElement {
   const byDay = grouped(runs, dayOf);
   const days = [...byDay.keys()].sort();
   const months = new Set(days.map((day) => day.slice(0, 7)));
-  const shown = [...months].map((month) => monthView(month, byDay, days[0] as string, days.at(-1) as string));
+  const shown = [...months].reverse().map((month) => monthView(month, byDay, days[0] as string, days.at(-1) as string));
   return make('div', make('div.months', ...shown), legend(runs));
 }
 
