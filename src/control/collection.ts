@@ -152,8 +152,13 @@ export interface Collection {
   list(account?: string): Promise<Item[]>;
   /** Removes items. Once the promise has resolved, no process finds them any more. @param by name of the administrator, for events */
   remove(items: readonly Item[], by?: string): Promise<void>;
-  /** Undoes the deletion of items. Items that cannot be restored get a `problem`. @param by name of the administrator, for events */
-  restore?(items: readonly Item[], by?: string): Promise<Item[]>;
+  /**
+   * Undoes the deletion of items. Items that cannot be restored get a `problem` and its `code`.
+   *
+   * @param by name of the administrator, for events
+   * @param path another path for a single item, or another name in its former folder
+   */
+  restore?(items: readonly Item[], by?: string, path?: string): Promise<Item[]>;
   /** Returns the content of an item. Only `held` has this function. @throws ServiceError `not-found` */
   content?(id: string): Promise<HeldContent>;
   /** Actions other than removal, each on one item. Only `held` has such actions. */

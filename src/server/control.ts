@@ -155,11 +155,11 @@ function trashCollection(files: FilesEnvironment, context: EventContext): Collec
     async remove(items, by) {
       for (const item of await find(items)) await endForAdministrator(files, item, context, by);
     },
-    async restore(items, by) {
+    async restore(items, by, path) {
       const restored: Item[] = [];
       for (const item of await find(items)) {
-        const problem = await restoreForAdministrator(files, item, context, by);
-        restored.push({ handle: item.trashed.id, shown: { ...shownTrashed(item), problem } });
+        const outcome = await restoreForAdministrator(files, item, context, by, path);
+        restored.push({ handle: item.trashed.id, shown: { ...shownTrashed(item), ...outcome } });
       }
       return restored;
     },
@@ -185,22 +185,23 @@ function shownTrashed({ known, trashed }: AccountTrashed): Shown<'trash'> {
   return { id, account: known.account, path, size: sizeBytes, is_directory: isFolder, deleted: isoTime(deletedMs), by: name };
 }
 
-/** Restores an item to its former path, even if its account may not do so. @returns the reason if it cannot be restored */
+/** Restores an item, even if its account may not do so. @returns its path, or the reason if it cannot be restored */
 async function restoreForAdministrator(
   files: FilesEnvironment,
   { known: { root, mount, account: name, accountUuid: uuid }, trashed }: AccountTrashed,
   context: EventContext,
   by?: string,
-): Promise<string | undefined> {
+  path?: string,
+): Promise<{ path: string } | { problem: string; code: string }> {
   const permissions = { general: ['allow-full-control' as const], rules: [] };
   const folders = { home_folder_path: root, virtual_folders: mount === '/' ? [] : [[mount, root] as const] };
   const groups = new Map([[defaultGroupUuid, { enabled: true }]]);
   const account = effectiveAccount(name, { uuid, permissions, ...folders }, groups, { uuid: '', type: 'application' });
   try {
-    await new AccountFiles(account, files, context, new LockGuard(files.locks, uuid)).trash.restore(trashed.id, () => {}, undefined, by);
-    return undefined;
+    const { trash } = new AccountFiles(account, files, context, new LockGuard(files.locks, uuid));
+    return { path: await trash.restore(trashed.id, () => {}, path, by) };
   } catch (error) {
-    if (isServiceError(error)) return error.message;
+    if (isServiceError(error)) return { problem: error.message, code: error.code };
     throw error;
   }
 }

@@ -127,7 +127,14 @@ browserTest('in the trash of an account, one item is restored, one deleted, and 
   await page.getByText('Restored: /a.txt').waitFor();
   assert.equal((await server.get('/home/a.txt')).text, 'a.txt');
   await press('/b.txt', 'Restore');
-  await page.getByText('The name is taken').waitFor();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Another item now has the path /b.txt.').waitFor();
+  const other = dialog.getByLabel('Path');
+  assert.equal(await other.inputValue(), '/b (2).txt');
+  await other.fill('/a.txt');
+  await dialog.getByRole('button', { name: 'Restore' }).click();
+  await dialog.getByText('The name is taken').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
   await press('/c.txt', 'Delete');
   await page.getByRole('dialog').getByText('Nobody can restore it any more.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click();

@@ -183,30 +183,42 @@ test('operators restore and remove items in the trash of accounts, with events t
   const gone = '0'.repeat(32);
   assert.deepEqual(await restore(a, b, gone), [
     { id: a, path: '/a' },
-    { id: b, error: 'The name is taken; restore the item under another name.' },
-    { id: gone, error: 'The item is not in the trash.' },
+    { id: b, error: 'The name is taken; restore the item under another name.', code: 'exists' },
+    { id: gone, error: 'The item is not in the trash.', code: 'not-found' },
   ]);
+  const restoreAs = async (ids: string[], path: string) => {
+    const reply = await console.post('/api/trash/restore', { ids, path }, asOperator);
+    contract.check('POST', '/api/trash/restore', reply);
+    return reply;
+  };
+  assert.equal((await restoreAs([c, d], '/x')).status, 400, 'one path is not for several items');
+  assert.deepEqual((await restoreAs([d], 'b')).json(), {
+    results: [{ id: d, error: 'The name is taken; restore the item under another name.', code: 'exists' }],
+  });
+  assert.deepEqual((await restoreAs([d], 'd (2)')).json(), { results: [{ id: d, path: '/d (2)' }] });
+  assert.equal((await server.get('/home/d%20(2)')).text, 'd');
   assert.equal((await server.get('/home/a')).text, 'a');
   const ended = await console.send('DELETE', `/api/trash?id=${c}`, asOperator);
   contract.check('DELETE', '/api/trash', ended);
   assert.deepEqual(ended.json(), { removed: 1 });
   assert.deepEqual(
     (await trashOf(server)).map(({ id }) => id),
-    [d, b],
+    [b],
   );
-  assert.deepEqual((await console.send('DELETE', '/api/trash?account=alice', asOperator)).json(), { removed: 2 });
+  assert.deepEqual((await console.send('DELETE', '/api/trash?account=alice', asOperator)).json(), { removed: 1 });
   assert.deepEqual(await trashOf(server), []);
 
   const events = await server.events();
   const told = events.filter(({ id }) => id === '40101' || id === '40102').map(({ id, data }) => [id, data.path, data.administrator]);
   assert.deepEqual(told, [
     ['40101', '/a', 'olga'],
+    ['40101', '/d (2)', 'olga'],
     ['40102', '/c', 'olga'],
-    ['40102', '/d', 'olga'],
     ['40102', '/b', 'olga'],
   ]);
   const actions = events.filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.administrator]);
   assert.deepEqual(actions, [
+    ['trash-restore', 'olga'],
     ['trash-restore', 'olga'],
     ['trash-end', 'olga'],
     ['trash-end', 'olga'],

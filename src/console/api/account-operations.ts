@@ -66,7 +66,7 @@ export const accountOperations: Record<string, Operation> = {
   ),
   'POST /api/trash/restore': {
     id: 'restoreTrash',
-    summary: 'Restore items from the trash to their original places, like `svc trash restore`.',
+    summary: 'Restore items from the trash to their former paths, like `svc trash restore`; or one item to another path.',
     body: restoreOrder,
     reply: ['The outcome for each item.', restoreResults],
     refusals: [400],

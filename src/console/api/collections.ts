@@ -73,32 +73,40 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
 /** Maximum number of trash items in one request to restore them. A body with this many IDs is below the size limit of bodies. */
 const maxRestored = 1000;
 
-export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
+export const restoreOrder = z.strictObject({
+  ids: z.array(z.string()).min(1).max(maxRestored),
+  path: z
+    .string()
+    .optional()
+    .describe('Another path, or another name in the former folder, for example if the former path is taken; only with a single ID.'),
+});
 export const restoreResults = z.object({
   results: z.array(
     z.object({
       id: z.string(),
       path: z.string().describe('Virtual path to which the item was restored.').optional(),
       error: z.string().optional().describe('Why the item was not restored; absent if it was.'),
+      code: z.string().optional().describe('The reason as a code, such as `exists` if the path is taken.'),
     }),
   ),
 });
 
 /**
- * Answers `POST /api/trash/restore`: restores items to their former paths, without checking the rights of their accounts. Event
+ * Answers `POST /api/trash/restore`: restores items to their former paths, or one item to another path, without checking the rights of their accounts. Event
  * `administratorAction` names the items that were restored.
  */
 export async function restoreItems(c: ConsoleContext): Promise<Response> {
-  const { ids } = await readRequest(c, restoreOrder);
+  const { ids, path } = await readRequest(c, restoreOrder);
+  if (path !== undefined && ids.length !== 1) throw new ServiceError('bad-request', 'With "path", "ids" must have exactly one ID.');
   const { trash } = c.env.service.sources.collections;
-  const items = (await trash.restore?.(await selectedItems(trash, { ids }), requireAdministrator(c).name)) ?? [];
+  const items = (await trash.restore?.(await selectedItems(trash, { ids }), requireAdministrator(c).name, path)) ?? [];
   const done = items.filter(({ shown }) => shown.problem === undefined);
   if (done.length > 0) await recordAction(c, 'trash-restore', describeItems(done));
   const found = new Map(items.map(({ shown }) => [shown.id, shown]));
   const results = [...new Set(ids)].map((id) => {
     const shown = found.get(id);
-    const error = shown ? shown.problem : 'The item is not in the trash.';
-    return error === undefined ? { id, path: shown?.path } : { id, error };
+    if (!shown) return { id, error: 'The item is not in the trash.', code: 'not-found' };
+    return shown.problem === undefined ? { id, path: shown.path } : { id, error: shown.problem, code: shown.code };
   });
   return answerJson(c, { results });
 }

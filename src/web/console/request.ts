@@ -69,7 +69,8 @@ interface Reason {
   code?: string | undefined;
 }
 
-async function reasonText({ message = '', code }: Reason): Promise<string> {
+/** Returns a reason in the language of the page. */
+export async function reasonText({ message = '', code }: Reason): Promise<string> {
   if (document.documentElement.lang === 'en' || code === undefined) return message;
   const part = await import('./refusal-words.ts').catch(() => undefined);
   return part?.refusalWords(code, message) ?? message;

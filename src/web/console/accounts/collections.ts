@@ -2,9 +2,10 @@ import { make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
+import { field } from '../fields.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
-import { ask, withQuery } from '../request.ts';
+import { ask, reasonText, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -15,6 +16,19 @@ import { deviceName } from './device.ts';
 
 /** A session, ban, lock, unfinished upload, token, link or deleted file, as the API shows it. */
 type Item = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>> & { id: string };
+
+interface Restored {
+  path?: string;
+  error?: string;
+  code?: string;
+}
+
+/** Returns a path with a number in its name, such as `/in/orders (2).csv`. */
+function numbered(path: string, isFolder: boolean): string {
+  const dot = isFolder ? -1 : path.lastIndexOf('.');
+  const end = dot > path.lastIndexOf('/') + 1 ? dot : path.length;
+  return `${path.slice(0, end)} (2)${path.slice(end)}`;
+}
 
 interface Collection {
   name: 'sessions' | 'bans' | 'locks' | 'uploads' | 'trash' | 'tokens' | 'links';
@@ -240,11 +254,30 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     notice(accountText(`${name}_removed`));
     await load();
   };
-  const restore = async ({ id }: Item) => {
-    const { results } = await ask<{ results: { path?: string; error?: string }[] }>('POST', '/api/trash/restore', { body: { ids: [id] } });
-    const [{ path = '', error } = {}] = results;
-    if (error === undefined) notice(accountText('trash_restored', { path: clear(path) }));
-    else notice(text('failed', { reason: clear(error) }), 'error');
+  const restore = async (item: Item) => {
+    const put = async (to?: string) => {
+      const body = { ids: [item.id], ...(to !== undefined && { path: to }) };
+      const { results } = await ask<{ results: Restored[] }>('POST', '/api/trash/restore', { body });
+      const [{ error, ...result } = {}] = results;
+      return { ...result, error: error === undefined ? undefined : clear(await reasonText({ message: error, code: result.code })) };
+    };
+    let result = await put();
+    if (result.code === 'exists') {
+      const wanted = make('input', {
+        autocomplete: 'off',
+        spellcheck: false,
+        value: numbered(plain(item.path), item.is_directory === true),
+      });
+      const content = [make('p', accountText('trash_taken', { path: clear(plain(item.path)) })), field(text('path'), wanted)];
+      const again = async () => {
+        result = await put(wanted.value.trim());
+        return result.error;
+      };
+      const button = { label: accountText('trash_restore'), kind: 'primary' } as const;
+      if (!(await confirm(accountText('trash_restore_as'), content, button, again))) return;
+    }
+    if (result.error === undefined) notice(accountText('trash_restored', { path: clear(result.path ?? '') }));
+    else notice(text('failed', { reason: result.error }), 'error');
     await load();
   };
   const emptyAll = async () => {
