@@ -66,16 +66,23 @@ browserTest(
     assert.equal(await rows.count(), 2, 'a replay with which a dialog only counts requests is not listed');
     assert.equal(await page.locator('details.panel th', { hasText: 'Node' }).count(), 0, 'one node needs no column');
     // Requests to different handlers are never grouped, even if all of them would be sent unchanged.
-    const same = { events: [{ id: '40017', uuid: 'a' }], delivery: 'd1-0', differences: [] };
+    const same = { events: [{ id: '40017', uuid: 'a' }], delivery: 'd1-0', was_sent: true, differences: [] };
     const request = { method: 'POST', url: receiver.url, headers: {}, body: '', is_truncated: false };
     const results = ['crm', 'crm', 'other'].map((handler, index) => {
       const events = [{ id: index === 1 ? '40021' : '40017', uuid: 'a' }];
       return JSON.stringify({ handler, ...same, events, request: { handler, ...request } });
     });
+    results.push(JSON.stringify({ handler: 'crm', ...same, was_sent: false, request: { handler: 'crm', ...request } }));
     await page.route(/\/results$/, (route) => route.fulfill({ body: results.join('\n') }));
     await page.goto(dryRun);
     await page.locator('.group', { hasText: /as it was sent × 2 CRM\s*40017\s*40021/ }).waitFor();
     await page.locator('.group', { hasText: /as it was sent other/ }).waitFor();
+    const never = page.locator('.group', { hasText: /not sent before CRM/ });
+    assert.match(
+      (await never.locator('.badge').first().getAttribute('class')) ?? '',
+      /calm/,
+      'a request that was never sent is no success',
+    );
     for (const [locale, words] of [
       ['de', '25 Anfragen an 1 Empfänger senden'],
       ['fr', 'Envoyer 25 requêtes à 1 destinataire'],

@@ -41,6 +41,24 @@ test('a replay shows its number of requests and handlers, and stops after the ch
   }
 });
 
+test('a dry run tells apart requests that failed and requests that were never sent, because all URLs were suspended', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const second = await startReceiver(t, { otherwise: { status: 500 } });
+  const crm = { type: 'http', target: '40017', url: [receiver.url, second.url], fail_after_errors: 0, concurrency: 1 };
+  const { server, console } = await startConsole(t, { event_handlers: { crm } });
+  for (const name of ['a', 'b', 'c']) await server.put(`/home/${name}.txt`, name);
+  const recorded = async () => (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>().deliveries.length;
+  await until('all deliveries failed', async () => (await recorded()) === 3);
+  const begun = await console.post('/api/replays', { failed: true, dry_run: true }, asOperator);
+  const path = `/api/replays/${begun.json<{ id: string }>().id}`;
+  await until('the dry run has ended', async () => (await console.get(path, asOperator)).json<{ state: string }>().state === 'done');
+  const results = (await console.get(`${path}/results`, asOperator)).text.trim().split('\n');
+  assert.deepEqual(
+    results.map((line) => (JSON.parse(line) as { was_sent: boolean }).was_sent),
+    [true, false, false],
+  );
+});
+
 test('a replay of failed deliveries leaves out events that were never sent, if the request says so', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const crm = { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 1 };

@@ -135,6 +135,9 @@ const dryResult = z.strictObject({
     .describe(
       'ID of the newest delivery to this handler with the same first event; null if there is none, or if its request is no longer known.',
     ),
+  was_sent: z
+    .boolean()
+    .describe('Whether a request of a delivery to this handler with the same first event was sent; `delivery` is then such a delivery.'),
   differences: z
     .array(z.string())
     .nullable()

@@ -73,6 +73,7 @@ export interface PlannedRequest {
 
 /**
  * Yields the requests that would be sent, and how each differs from the newest delivery with the same first event. Nothing is sent.
+ * Deliveries for which no request was sent, for example because all URLs were suspended, count only if there are no others.
  *
  * @param groups account group of each event, by the UUID of the event
  * @param nowMs time for the signatures, Unix time in milliseconds
@@ -98,6 +99,7 @@ export async function* dryResults(
         handler: handler.uuid,
         events: shown,
         request: { ...request, body: request.body.slice(0, shownBodyCharacters), is_truncated: request.body.length > shownBodyCharacters },
+        was_sent: found?.wasSent ?? false,
         delivery: found && rendered ? formatDeliveryId(found.kind, found.position) : null,
         differences: rendered ? findDifferences({ record, events: before, rendered }, handler, groups) : null,
       };
@@ -108,11 +110,15 @@ export async function* dryResults(
 }
 
 async function findNewest(journal: ReplayedJournal, keys: ReadonlySet<string>) {
-  const newest = new Map<string, { kind: RecordKind; position: LogPosition; time: string }>();
+  const newest = new Map<string, { kind: RecordKind; position: LogPosition; time: string; wasSent: boolean }>();
   for (const kind of recordKinds)
     for await (const { record, position } of journal.records.read(kind, undefined, () => {})) {
       const key = requestKey(record);
-      if (keys.has(key) && (newest.get(key)?.time ?? '') <= record.time) newest.set(key, { kind, position, time: record.time });
+      if (!keys.has(key)) continue;
+      const { time } = record;
+      const [wasSent, known] = [record.attempts.length > 0, newest.get(key)];
+      const isBetter = !known || (wasSent === known.wasSent ? known.time <= time : wasSent);
+      if (isBetter) newest.set(key, { kind, position, time, wasSent });
     }
   return newest;
 }

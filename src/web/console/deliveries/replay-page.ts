@@ -1,5 +1,5 @@
 import type { ReplayView } from '../../../console/api/schemas/replays.ts';
-import type { ReplayResult } from '../../../webhooks/records/delivery-record-schema.ts';
+import type { DryResult, ReplayResult } from '../../../webhooks/records/delivery-record-schema.ts';
 import { make } from '../../shared/dom.ts';
 import { durationText } from '../../shared/locale.ts';
 import { eventBadge } from '../event-kinds.ts';
@@ -120,7 +120,8 @@ async function showResults(place: HTMLElement, path: string, replay: ReplayView,
 function resultKind(result: ReplayResult): string {
   if ('skipped' in result) return `skipped ${result.reason}`;
   if ('outcome' in result) return `${result.outcome} ${result.handler} ${result.status ?? ''} ${result.details ?? ''}`;
-  const { differences, handler } = result;
+  const { handler } = result;
+  const differences = knownDifferences(result);
   if (!differences || differences.length === 0) return `${differences === null ? 'new' : 'same'} ${handler}`;
   const pattern = differences.map((line) => line.replace(/"(?:[^"\\]|\\.)*"(?!\s*:)/g, '""').replace(/[\da-f]{8}-[\da-f-]{27}|\d+/g, '0'));
   return `differ ${handler} ${pattern.join('\n')}`;
@@ -155,13 +156,19 @@ function resultItem(result: ReplayResult, group: readonly ReplayResult[] = [resu
       hint(fault === undefined && details?.startsWith(`${status} `) ? [details] : [status, faultText(fault, details ?? '')]),
     );
   }
-  const { request, differences } = result;
+  const { request } = result;
+  const differences = knownDifferences(result);
   return article(
     [comparison(differences), ...about],
     make('p', badge(request.method), ' ', datum(request.url, 'code')),
     differences && differences.length > 0 ? diffSource(differences) : undefined,
     make('details', make('summary', text('request')), bodySource(request.body, text('request'))),
   );
+}
+
+/** Returns how a request differs from the one that was sent; null if none was, so that nobody thinks that the receiver has it already. */
+function knownDifferences({ differences, was_sent }: DryResult): string[] | null {
+  return was_sent === false ? null : differences;
 }
 
 function article(head: (HTMLElement | string)[], ...content: (HTMLElement | undefined)[]): HTMLElement {
