@@ -223,7 +223,7 @@ browserTest(
     }
     const page = await openBrowser(t, { expectedErrors: /401/ });
     await signIn(page, console.url, '#held', 'operator');
-  const press = async (place: Locator, name: string) => {
+    const press = async (place: Locator, name: string) => {
       await place.getByRole('button', { name, exact: true }).focus();
       await page.keyboard.press('Enter');
     };

@@ -36,7 +36,11 @@ browserTest('the grid shows a frame of each film; an opened film loads, and a sw
   const session = await page.context().newCDPSession(page);
   const swipe = (y: number) => touch(session, [{ from: [box.x + box.width - 60, y], to: [box.x + 60, y] }]);
   await swipe(box.y + box.height - 12);
-  assert.equal(await dialog.locator('.position').textContent(), 'Preview 4 of 9', 'a swipe on the controls of the player shows no other film');
+  assert.equal(
+    await dialog.locator('.position').textContent(),
+    'Preview 4 of 9',
+    'a swipe on the controls of the player shows no other film',
+  );
   await swipe(box.y + 20);
   await dialog.getByText('5 of 9').waitFor();
   await page.keyboard.press('Escape');
