@@ -202,6 +202,27 @@ browserTest(
         const [all, one] = await boxesOf(page.locator('.bulk input'), batch.locator('td.chooses input'));
         assert.equal(all?.left, one?.left, 'the check box for all rows stands above those of the rows');
       }
+    // On another day, times have a date.
+    for (const days of [0, 3])
+      for (const width of [320, 375]) {
+        await page.clock.setFixedTime(Date.now() + days * 86_400_000);
+        await page.setViewportSize({ width, height: 900 });
+        await page.goto(`${console.url}/#deliveries?outcome=failed`);
+        await page.reload();
+        await batch.waitFor();
+        const heights = await page
+          .locator('.of-deliveries tbody tr')
+          .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+        assert.ok(Math.max(...heights) < 100, `after ${days} days, rows have at most three lines at ${width} px: ${heights}`);
+        const long = page.getByTitle(offices[0] ?? '').first();
+        await until(`the number of a long name is in sight at ${width} px`, () =>
+          long.evaluate((one) => {
+            const parts = [...(one.firstElementChild?.childNodes ?? [])].map(({ nodeType, textContent }) => nodeType === 3 && textContent);
+            return one.scrollWidth <= one.clientWidth && parts.some((part) => part && part.startsWith('7'));
+          }),
+        );
+      }
+    await page.clock.setFixedTime(Date.now());
     for (const hash of ['#deliveries', '#deliveries?outcome=failed'])
       for (const width of [768, 1024, 1280]) {
         await page.setViewportSize({ width, height: 900 });

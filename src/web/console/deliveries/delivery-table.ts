@@ -65,22 +65,22 @@ const onWidth = new ResizeObserver((entries) =>
   }),
 );
 
-/** Keeps the last number of a name in sight, and omits the folder if the name needs the lines. On phones, names are whole. */
+/** Keeps the last number of a name in sight, and omits the folder if the name needs the lines. */
 function fit(place: HTMLElement, columnPx: number): void {
   const [name, folder] = place.children as unknown as [HTMLElement, HTMLElement | undefined];
   fittedPx.set(place, columnPx);
   measureAs(place);
-  const width = getComputedStyle(place).webkitLineClamp === 'none' ? Number.POSITIVE_INFINITY : columnPx;
+  const lines = Number(getComputedStyle(place).webkitLineClamp);
   const whole = name.textContent ?? '';
-  const parts = fits(whole, width) ? undefined : shortened(whole, width);
+  const parts = fits(whole, columnPx, lines) ? undefined : shortened(whole, columnPx, lines);
   name.replaceChildren(...drawn(parts ?? [whole]));
-  if (folder) folder.hidden = parts !== undefined || !(fits(whole, width, 1) || fits(`${whole} ${folder.textContent}`, width));
+  if (folder) folder.hidden = parts !== undefined || !(fits(whole, columnPx, 1) || fits(`${whole} ${folder.textContent}`, columnPx, lines));
 }
 
 /** Shortens a name so that its last number stays in sight. If possible, only one part is omitted: before or after the number. */
-function shortened(whole: string, width: number): string[] | undefined {
+function shortened(whole: string, width: number, lines: number): string[] | undefined {
   const number = lastNumber(whole);
-  const usual = middleCut(whole, width, undefined);
+  const usual = middleCut(whole, width, undefined, lines);
   if (!number || !usual || (usual[0]?.length ?? 0) >= number[1]) return usual;
   const [, numberEnd] = number;
   const start = whole.length - (/\.[^.]{1,9}$/.exec(whole)?.[0].length ?? 0);
@@ -91,10 +91,16 @@ function shortened(whole: string, width: number): string[] | undefined {
       [kept, number[0]],
     ] as const) {
       const [before, after] = [whole.slice(0, from), whole.slice(to)];
-      if (from > 0 && from < to && fits(`${before}…${after}`, width)) return [before, whole.slice(from, to), after];
+      if (from > 0 && from < to && fits(`${before}…${after}`, width, lines)) return [before, whole.slice(from, to), after];
     }
   }
-  return middleCut(whole, width, number);
+  const usualBoth = middleCut(whole, width, number, lines) ?? [whole];
+  // In a narrow column, only letters of the beginning, the number and the extension stay.
+  const least = Array.from({ length: Math.min(6, number[0]) + 1 }, (_, omitted) => {
+    const kept = Math.min(6, number[0]) - omitted;
+    return [[0, kept], [kept, number[0]], number, [numberEnd, start], [start]].map(([from, to]) => whole.slice(from, to));
+  });
+  return [usualBoth, ...least].find((parts) => fits(parts.filter((_, at) => at % 2 === 0).join('…'), width, lines)) ?? usualBoth;
 }
 
 /** Shows the name of the file, and then its folder, because the end of a long text is cut off. */
