@@ -218,7 +218,7 @@ browserTest(
         await until(`the number of a long name is in sight at ${width} px`, () =>
           long.evaluate((one) => {
             const parts = [...(one.firstElementChild?.childNodes ?? [])].map(({ nodeType, textContent }) => nodeType === 3 && textContent);
-            return one.scrollWidth <= one.clientWidth && parts.some((part) => part && part.startsWith('7'));
+            return one.scrollWidth <= one.clientWidth && parts.some((part) => (part ? part.startsWith('7') : false));
           }),
         );
       }

@@ -107,7 +107,7 @@ browserTest('Stop ends a move in the service, too, and the result is reported; l
   assert.equal(readdirSync(server.home).length - 1, left, 'the page reports what is left on the disk');
 
   await page.getByRole('searchbox').fill('m2999');
-  // What Stop left is still selected; the filter leaves one item of it.
+  // The items that Stop left are still selected; the filter leaves one of them.
   await page.locator('#actions').getByText('1 selected').waitFor();
   await page.locator('#actions').getByRole('button', { name: 'Delete' }).click();
   const { held, go } = await holdChanges(page);
@@ -120,6 +120,27 @@ browserTest('Stop ends a move in the service, too, and the result is reported; l
   await question.accept();
   await leaving;
   go();
+});
+
+browserTest('the copy of a folder shows its progress and Stop; the message after Stop says that a part can be copied', async (t) => {
+  const server = await startServer(t);
+  for (const folder of ['Target', 'full']) mkdirSync(join(server.home, folder));
+  const total = 3_000;
+  for (let index = 0; index < total; index++) writeFileSync(join(server.home, 'full', `m${index}.bin`), 'content');
+  const page = await openFolder(t, server);
+  await page.getByLabel('Select full').check();
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
+  await dialog.getByRole('button', { name: 'Copy here' }).click();
+  await dialog.getByText(/[1-9][\d,]* of 3,001/).waitFor();
+  await dialog.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('Stopped: one item was not processed, or only in part.').waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  const copied = readdirSync(join(server.home, 'Target/full')).length;
+  assert.ok(copied > 0 && copied < total, `${copied} files were copied`);
+  assert.equal(readdirSync(join(server.home, 'full')).length, total);
 });
 
 browserTest('a drag and its undo show progress and Stop if they take longer than a moment', async (t) => {

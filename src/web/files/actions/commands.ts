@@ -257,7 +257,9 @@ export async function showOutcome<T extends Placed>(
   forgetFailure();
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
-  if (isStopped) notice(text('stopped', { count: members.length - count }));
+  // A copy or deletion also stops within a folder. A move, also to the trash, is one step.
+  const stopped = kind === 'move' || doneText === 'trashed' ? 'stopped' : 'stoppedInside';
+  if (isStopped) notice(text(stopped, { count: members.length - count }));
   if (hasFailed) {
     const name = failed[0] ? nameOf(failed[0]) : '';
     const message = text(failedTexts[kind], { count: failed.length, name, reason: reasonsOf(outcome, failed.length === 1) });
