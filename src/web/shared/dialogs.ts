@@ -131,16 +131,19 @@ export function cancelButton(): DialogButton {
 
 /** Number of names, and of characters, that a list shows without scrolling even on the narrowest screen. */
 const namesInSight = 4;
-const charactersInSight = 100;
+const charactersInSight = 80;
 
 /** Returns the first `count` items of a list. If there are more, a last item says how many more. */
 export function firstOf(items: readonly string[], count: number): string[] {
   return items.length > count ? [...items.slice(0, count), `… +${items.length - count}`] : [...items];
 }
 
-/** Builds a list of names for a dialog. A long list is cut off. */
+/** Maximum number of names in a list. If there are more, the last item of the list is their number. */
+export const maxNames = 50;
+
+/** Builds a list of names for a dialog. */
 export function nameList(names: readonly string[]): HTMLElement {
-  const items = firstOf(names.map(displayName), 50).map((name) => make('li', make('bdi', name)));
+  const items = firstOf(names.map(displayName), maxNames).map((name) => make('li', make('bdi', name)));
   // A scrollable list must be focusable. Other lists are not, because a focusable list looks like a field.
   const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);

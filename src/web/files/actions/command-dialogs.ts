@@ -1,5 +1,5 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { ask, cancelButton, type DialogButton, nameList, progressBar } from '../../shared/dialogs.ts';
+import { ask, cancelButton, type DialogButton, maxNames, nameList, progressBar } from '../../shared/dialogs.ts';
 import { type Child, make } from '../../shared/dom.ts';
 import { partTexts } from '../../shared/locale.ts';
 import de from '../../texts/deletion/de.json' with { type: 'json' };
@@ -53,10 +53,14 @@ export async function askAndRun<T extends Placed>(
 export function askToDelete(members: readonly Member[]): Promise<Outcome<Member> | undefined> {
   const count = members.length;
   const [first] = members;
+  const hasFolder = members.some(({ isFolder }) => isFolder);
   // The warning about a folder is in the plural, because all its members are deleted, too.
-  const warned = { count: count === 1 && !first?.isFolder ? 1 : 2 };
-  const warning = make('p.hint', dialogText(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned));
-  const content = [count > 1 && nameList(members.map(({ name }) => name)), warning];
+  const warned = { count: count === 1 && !hasFolder ? 1 : 2 };
+  const folders = hasFolder && `${dialogText('foldersToo')} `;
+  const warning = make('p.hint', folders, dialogText(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned));
+  const names = nameList(members.map(({ name }) => name));
+  for (const [index, item] of [...names.querySelectorAll('bdi')].slice(0, maxNames).entries()) item.className = `i ${members[index]?.look}`;
+  const content = [count > 1 && names, warning];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
   const question = dialogText('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
   return askAndRun(question, content, button, members, () => ({ command: { command: 'delete' }, members }));
