@@ -39,12 +39,15 @@ browserTest('rows are filtered, selected by keyboard, and deleted after a questi
   await page.keyboard.press('Delete');
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('heading', { name: /^Delete “/ }).waitFor();
+  await dialog.getByText('It cannot be restored.', { exact: true }).waitFor();
   await page.keyboard.press('Escape');
   assert.ok(existsSync(join(server.home, 'beta.bin')), 'Escape deletes nothing');
   await page.getByLabel('Select alpha.bin').check();
   await page.getByLabel('Select Folder').check();
   await page.keyboard.press('Delete');
   await dialog.getByRole('heading', { name: 'Delete these 2 items?' }).waitFor();
+  await dialog.getByText('Folders are deleted with everything in them. Deleted items cannot be restored.').waitFor();
+  assert.deepEqual(await dialog.locator('.names .i.folder').allTextContents(), ['Folder'], 'each name has the icon of its kind');
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Deleted 2 items').waitFor();
   await page.locator('tbody tr').nth(1).waitFor();
@@ -68,6 +71,21 @@ browserTest('rows are filtered, selected by keyboard, and deleted after a questi
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Fresh' }).click();
   await page.waitForURL('**/home/Fresh/');
+});
+
+browserTest('the problem of a name is a sentence, also if the reason is a part of a sentence', async (t) => {
+  const server = await startServer(t);
+  const page = await openFolder(t, server, { locale: 'de-DE', expectedErrors: /403/ });
+  await page.getByRole('button', { name: 'Neuer Ordner' }).click();
+  const dialog = page.getByRole('dialog');
+  for (const [name, problem] of [
+    ['__svc__', 'Das hat nicht geklappt: der Name ist für den Dienst reserviert.'],
+    ['..', 'Ein Name darf weder „/“ enthalten noch „.“ oder „..“ sein.'],
+  ] as const) {
+    await dialog.getByLabel('Name des neuen Ordners').fill(name);
+    await page.keyboard.press('Enter');
+    await dialog.getByText(problem, { exact: true }).waitFor();
+  }
 });
 
 browserTest('if the rows that were requested first arrive last, the list still shows the later ones', async (t) => {

@@ -64,3 +64,15 @@ test('three or more recent changes of one kind in one folder are grouped', async
   assert.equal(text.match(/<details>/g)?.length, 1);
   assert.match(text, /<summary class="i file">[^<]*: 3 items<\/summary>[\s\S]*>c<[\s\S]*>b<[\s\S]*>a<[\s\S]*<\/details>/);
 });
+
+test('the message of an error page is a sentence in every language', async (t) => {
+  const server = await startServer(t);
+  for (const [language, message] of [
+    ['en', 'This name is reserved.'],
+    ['de', 'der Name ist für den Dienst reserviert.'],
+    ['fr', 'ce nom est réservé au service.'],
+  ] as const) {
+    const { text } = await server.get('/home/__svc__/nothing', { headers: { ...html, 'accept-language': language } });
+    assert.ok(text.includes(`<p class="detail sentence">${message}</p>`), text);
+  }
+});

@@ -140,6 +140,9 @@ export function messagePageReply(exchange: Exchange, status: number, { problem, 
   const title = status === 302 ? language.text('signIn') : titled ? language.text(`error${titled}`) : statusTitle(status);
   const explanation = problem && (context.linked ? linkExplanations : explanations)[problem.code];
   const until = problem && waitingTime(exchange, context, problem);
+  const isSentence = problem?.relativePath === undefined;
+  // Translations have no full stop, because other places put them into longer sentences.
+  const stop = problem && isSentence && problemWords(language.tag, problem).own === undefined && '.';
   // The script shows the time in the reader's time zone.
   const hasScript = until !== undefined;
   const body = html`${hasScript && html`<div id="notices" aria-live="polite"></div>`}
@@ -147,7 +150,7 @@ export function messagePageReply(exchange: Exchange, status: number, { problem, 
 ${status >= 400 && html`<p class="status" aria-hidden="true">${status}</p>`}
 <h1>${title}</h1>
 ${explanation !== undefined && html`<p>${until ?? language.text(explanation)}</p>`}
-${problem && explanation === undefined && html`<p class="detail${problem.relativePath === undefined && ' sentence'}">${words(context, problem)}</p>`}
+${problem && explanation === undefined && html`<p class="detail${isSentence && ' sentence'}">${words(context, problem)}${stop}</p>`}
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
 ${until === undefined && problem?.code !== 'gone' && wayOn(exchange, context, refreshTo, dropped)}

@@ -56,6 +56,12 @@ async function askToDelete(members: readonly Member[], again: () => void): Promi
   return part?.askToDelete(members);
 }
 
+/** Returns a problem as a sentence. For example, a translated reason of the service is only a part of a sentence. */
+export function sentence(problem: string): string {
+  const reason = problem.endsWith('.') ? problem : `${problem}.`;
+  return /^\p{Ll}/u.test(reason) ? text('error', { reason }) : reason;
+}
+
 /** Returns a message that says why a name cannot be used. For example, a browser would resolve the name `..` to another URL. */
 export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
@@ -79,7 +85,10 @@ export async function askName(
     buttons: [cancelButton(), { value: 'ok', label: button, kind: 'primary' }],
     focus,
     selectedLength,
-    check: async () => (focus.value === old ? undefined : (nameProblem(focus.value) ?? check(focus.value))),
+    check: async () => {
+      const problem = focus.value === old ? undefined : (nameProblem(focus.value) ?? (await check(focus.value)));
+      return problem && sentence(problem);
+    },
   });
   return answer === 'ok' ? focus.value : undefined;
 }

@@ -13,7 +13,7 @@ import { clearSelection } from '../rows/selection.ts';
 import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
 import { nextName } from '../uploads/upload.ts';
 import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.ts';
-import { askName, noticeUndoable } from './members.ts';
+import { askName, noticeUndoable, sentence } from './members.ts';
 import { isRenameOffered } from './rename.ts';
 import { forgetShared } from './shared-marks.ts';
 
@@ -158,7 +158,7 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
   const value = nextName(name);
   const dot = value.lastIndexOf('.');
   const selectedLength = dot > 0 ? dot : value.length;
-  const question = { title: reason, label: text('renameTo'), button: label, value, old: '', selectedLength };
+  const question = { title: sentence(reason), label: text('renameTo'), button: label, value, old: '', selectedLength };
   return askName(question, async (wanted) => (await post(wanted)).reason);
 }
 

@@ -19,7 +19,7 @@ import { askTaken, type ConflictChoice } from '../uploads/conflict.ts';
 import { nextName } from '../uploads/upload.ts';
 import { askAndRun } from './command-dialogs.ts';
 import { type Arrival, messageName, type Outcome, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
-import { nameProblem, noticeUndoable } from './members.ts';
+import { nameProblem, noticeUndoable, sentence } from './members.ts';
 import style from './transfer.css';
 import { folderLabel } from './undo.ts';
 
@@ -284,7 +284,7 @@ class FolderBrowser {
     const name = this.#name.value.trim();
     const url = memberUrl(name, true, this.chosen);
     const problem = nameProblem(name) ?? (await trySend('PUT', url, { 409: text('nameTaken') }));
-    this.#tell(problem);
+    this.#tell(problem && sentence(problem));
     if (problem !== undefined) return this.#name.focus();
     this.#name.value = '';
     this.#newFolder.hidden = true;
