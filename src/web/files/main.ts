@@ -237,7 +237,7 @@ async function pageHasCome(): Promise<void> {
 
 function showPhraseDates(within: HTMLElement): void {
   for (const place of within.querySelectorAll<HTMLElement>('span[data-time]'))
-    (place.dataset.exact === undefined ? showDateInPhrase : showExactDate)(place);
+    (place.dataset.exact !== undefined ? showExactDate : place.closest('.facts') ? showDate : showDateInPhrase)(place);
 }
 
 /** Starts the functions of a folder page; called for each folder that is shown. */
