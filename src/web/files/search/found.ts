@@ -226,7 +226,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   }
   if (!isTruncated) return;
   const limit = [count > 0 && `${foundText('found', { count })} `, foundText('searchTruncated')];
-  (count > 0 ? table : end).before(make('p.notice', { id: 'truncated', role: 'status' }, ...limit));
+  (count > 0 ? table : end).before(make('p.hint', { id: 'truncated', role: 'status' }, ...limit));
 }
 
 /** Sorts by a column when its header is pressed. Another press reverses the order. */
