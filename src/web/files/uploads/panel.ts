@@ -141,7 +141,8 @@ export function uploadPanel(queue: () => UploadQueue) {
     const checking = chosen.filter(isBeingChecked).length;
     const held = countOf('held') - chosen.filter(({ state, isChecking }) => state === 'held' && isChecking).length;
     if (checking > 0) parts.push(uploadText('checkingCount', { count: checking }));
-    const review = held > 0 && uploadText('heldCount', { count: held });
+    // The line of a single upload says it already.
+    const review = held > 0 && (isFolded || wanted.length > 1) && uploadText('heldCount', { count: held });
     parts.push(review);
     total.classList.toggle('review', held + checking > 0);
     summary.classList.toggle('reviewed', held > 0);
@@ -151,10 +152,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     const shown = parts.filter((part) => part !== false);
     // An unchanged line stays as it is, because its link can have the focus.
     if (summary.textContent === shown.join(' · ')) return;
-    const nodes = shown.map((part) => {
-      if (part !== review) return part;
-      return hasAccount() ? make('a.review', { href: heldPage }, part) : make('span.review', part);
-    });
+    const nodes = shown.map((part) => (part === review ? reviewMark(part) : part));
     summary.replaceChildren(...nodes.flatMap((node, index) => (index > 0 ? [' · ', node] : [node])));
   };
 
@@ -168,9 +166,10 @@ export function uploadPanel(queue: () => UploadQueue) {
     }
     line.progress.hidden = upload.state !== 'running' && upload.state !== 'paused';
     line.progress.value = upload.file.size === 0 ? 0 : upload.sentBytes / upload.file.size;
-    line.state.replaceChildren([stateText(upload), upload.remark].filter((part) => part !== '').join(' · '));
-    if (upload.state === 'held' && !upload.isChecking && hasAccount())
-      line.state.replaceChildren(make('a', { href: heldPage }, uploadText('held')));
+    const shown = [stateText(upload), upload.remark].filter((part) => part !== '').join(' · ');
+    // An unchanged text stays as it is, because its link can have the focus.
+    if (line.state.textContent !== shown)
+      line.state.replaceChildren(upload.state === 'held' && !upload.isChecking ? reviewMark(shown) : shown);
     if (line.shownState === upload.state) return line.element;
     line.shownState = upload.state;
     line.element.className = upload.state;
@@ -214,6 +213,11 @@ export function uploadPanel(queue: () => UploadQueue) {
 function label(button: HTMLButtonElement, name: string, { name: fileName }: Upload, shown: Node | string): void {
   button.replaceChildren(shown);
   button.ariaLabel = name + text('colon') + fileName;
+}
+
+/** Marks a text about held uploads. For accounts, it is a link to them; visitors of a link cannot open that page. */
+function reviewMark(shown: string): HTMLElement {
+  return hasAccount() ? make('a.review', { href: heldPage }, shown) : make('span.review', shown);
 }
 
 /** Returns whether a file has arrived and waits for the verdict of an inspection. */
