@@ -49,6 +49,8 @@ browserTest('the request of a delivery is copied as a curl command with masked s
   await page.locator('main tbody .row-link').first().click();
   await page.getByRole('button', { name: 'Copy as cURL' }).click();
   await page.getByText('Copied. Secrets are masked').waitFor();
+  const titles = await page.locator('main .panel > h2').allInnerTexts();
+  assert.deepEqual(titles, ['Summary', 'Reply', 'Events', 'Attempts', 'Request'], 'the reply comes before the request');
   const command = await page.evaluate<string>('navigator.clipboard.readText()');
   assert.match(command, /^curl -X 'POST' 'http:\/\/127\.0\.0\.1:\d+\/hook'/);
   assert.match(command, /-H 'authorization: (?:Basic )?\*\*\*'/i);

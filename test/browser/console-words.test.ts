@@ -47,8 +47,16 @@ browserTest(
     await page.route('**/api/configuration/changes', (route) =>
       route.fulfill({ json: { would_reload: false, reason: 'The file has errors.', changes: [], findings: [] } }),
     );
+    const finding = { code: 'x', file: 'a', line: 3, column: 1, path: 'services.web', message: 'm', hint: '' };
+    const findings = (['warning', 'error', 'warning', 'error'] as const).map((severity) => ({ severity, ...finding }));
+    await page.route('**/api/configuration/findings', (route) =>
+      route.fulfill({ json: { valid: false, file: '/etc/svc.yaml', findings } }),
+    );
     await page.reload();
     await page.getByText('A reload would be refused').waitFor();
+    const severities = page.locator('article.result .badge');
+    await severities.nth(3).waitFor();
+    assert.deepEqual(await severities.allInnerTexts(), ['error', 'error', 'warning', 'warning'], 'errors come before warnings');
     assert.ok(await reload.isDisabled());
     assert.doesNotMatch((await reload.getAttribute('class')) ?? '', /primary/);
     const removed = { type: 'http', name: 'Warehouse', url: 'https://example.com/' };

@@ -29,6 +29,36 @@ browserTest('list or grid can be chosen with and without scripts, and the grid i
   }
 });
 
+browserTest('in the grid, a menu sorts by name, size or time, and reverses the order', async (t) => {
+  const server = await startServer(t);
+  for (const [name, size] of [
+    ['a.bin', 2],
+    ['b.bin', 9],
+    ['c.bin', 5],
+  ] as const)
+    writeFileSync(join(server.home, name), Buffer.alloc(size));
+  for (const javaScriptEnabled of [false, true]) {
+    const page = await openFolder(t, server, { javaScriptEnabled }, '/home/?sort=name&order=asc');
+    await page.getByRole('link', { name: 'Show as a grid' }).click();
+    await page.locator('table.grid').waitFor();
+    const choose = async (opened: string, column: string, order: string) => {
+      await page.locator('summary', { hasText: `Sort: ${opened}` }).click();
+      await page.locator('.sort').getByRole('link', { name: column, exact: true }).click();
+      const rows = page.locator('tbody tr', { hasText: '.bin' });
+      await until(
+        `sorted by ${column}`,
+        async () => (await rows.allInnerTexts()).map((row) => /([abc])\.bin/.exec(row)?.[1]).join('') === order,
+      );
+    };
+    await choose('Name', 'Name', 'cba');
+    await choose('Name', 'Size', 'bca');
+    await choose('Size', 'Size', 'acb');
+    await page.locator('summary', { hasText: 'Sort: Size' }).waitFor();
+    await page.getByRole('link', { name: 'Show as a list' }).click();
+    await page.locator('table.grid').waitFor({ state: 'detached' });
+  }
+});
+
 browserTest('thumbnails are embedded previews or scaled pictures, six at a time; other or too large files get none', async (t) => {
   const server = await startServer(t);
   const put = (name: string, content: Buffer) => writeFileSync(join(server.home, name), content);

@@ -91,6 +91,29 @@ browserTest('items are moved into folders and up; on a taken name both can be ke
   assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
 });
 
+browserTest('the dialog for moving lists all folders of a full folder, and its filter finds one', async (t) => {
+  const server = await startServer(t);
+  for (let number = 1; number <= 14; number++) mkdirSync(join(server.home, `Client ${number}`));
+  writeFileSync(join(server.home, 'a.bin'), '');
+  const page = await openFolder(t, server);
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Select a.bin').check();
+  await page.getByRole('button', { name: 'Move' }).click();
+  const offered = dialog.getByRole('list', { name: 'Folders' }).getByRole('button');
+  await offered.nth(13).waitFor();
+  assert.deepEqual(
+    await offered.allInnerTexts(),
+    Array.from({ length: 14 }, (_, index) => `Client ${index + 1}`),
+  );
+  await dialog.getByRole('searchbox').fill('13');
+  await until('one folder is offered', async () => (await offered.allInnerTexts()).join() === 'Client 13');
+  await page.keyboard.press('Enter');
+  await dialog.locator('.place-here', { hasText: 'Client 13' }).waitFor();
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await page.getByText('Moved a.bin to Client 13').waitFor();
+  assert.deepEqual(readdirSync(join(server.home, 'Client 13')), ['a.bin']);
+});
+
 browserTest('a copy in its own folder gets a number; at a taken name a file can be overwritten, but not a folder', async (t) => {
   const server = await startServer(t);
   for (const folder of ['Folder/inner', 'Target/Folder']) mkdirSync(join(server.home, folder), { recursive: true });
