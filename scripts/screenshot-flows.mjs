@@ -1,4 +1,5 @@
-// Takes the pictures of users' tasks on the pages, for docs/use/for-users.md and docs/use/links.md.
+// Takes the pictures of tasks: of users on the pages, for docs/use/for-users.md and docs/use/links.md, and of operators in the console, for
+// docs/operate/console.md.
 import { landscape } from './screenshot-samples.mjs';
 
 /** Upload speed in bytes per second for the picture of uploads. It is low, so that the picture shows a running upload. */
@@ -93,4 +94,42 @@ export async function picturesOfFlows({ openPage, login, save, url }) {
   await phone.locator('a[href*="receipt?ids="]').click();
   await phone.locator('.receipt li').nth(2).waitFor();
   await save(phone, 'docs/images/link-receipt.webp');
+}
+
+/**
+ * Takes a picture of each task in the console.
+ * @param tools `page` is a page of the console, `openSection(page, name)` opens a section, `save(page, path)` saves a picture; `url` is the
+ *   URL of the service
+ */
+export async function picturesOfConsoleFlows({ page, openSection, save, url }) {
+  const ask = (path, credentials, options) =>
+    fetch(url + path, { ...options, headers: { authorization: `Basic ${btoa(credentials)}`, ...options?.headers } });
+  for (const [name, file] of [
+    ['acme', 'orders-0414.xml'],
+    ['globex', 'order 2207.xml'],
+  ])
+    await ask(`/home/${encodeURIComponent(file)}`, `${name}:secret`, { method: 'PUT', body: file.repeat(900) });
+  for (let number = 0; number < 10; number += 1)
+    await ask('/home/', `acme:summer${number}`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
+  const dialog = page.getByRole('dialog');
+
+  await openSection(page, 'held');
+  const held = page.getByRole('row', { name: 'orders-0414.xml' });
+  await held.getByText('supplier').waitFor();
+  await save(page, 'docs/images/flow-held.webp');
+  await held.getByRole('button', { name: 'Discard' }).click();
+  await dialog.getByRole('textbox').fill('Supplier 4711 was removed in March.');
+  await save(page, 'docs/images/flow-refuse.webp');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await openSection(page, 'accounts');
+  await page.getByRole('row', { name: '203.0.113.9' }).getByRole('button', { name: 'Lift' }).first().click();
+  await dialog.getByRole('button', { name: 'Lift', exact: true }).waitFor();
+  await save(page, 'docs/images/flow-ban.webp');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await openSection(page, 'deliveries?outcome=failed');
+  await page.getByRole('button', { name: 'Replay all failed' }).click();
+  await dialog.getByRole('button', { name: /^Compare / }).click();
+  await page.getByRole('heading', { name: 'Dry run' }).waitFor();
+  await page.locator('.results .group').first().waitFor();
+  await save(page, 'docs/images/flow-dry-run.webp');
 }

@@ -1,5 +1,5 @@
 // Takes the documentation's pictures of the pages and the console: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`).
-// `--flows` takes only the pictures of users' tasks.
+// `--flows` takes only the pictures of tasks.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ import { remove } from './bench/support/benchmark.mjs';
 import { started } from './bench/support/exchange.mjs';
 import { hashOf } from './bench/support/peers.mjs';
 import { silence } from './films.mjs';
-import { picturesOfFlows } from './screenshot-flows.mjs';
+import { picturesOfConsoleFlows, picturesOfFlows } from './screenshot-flows.mjs';
 import { documents, figuresOfAnHour, film, landscape } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -74,10 +74,15 @@ function makeOlder(path, hours) {
   utimesSync(path, time, time);
 }
 
-/** Starts a receiver of events for the pictures of the console. It answers 500, except at the path `/archive`. */
+/** Starts a receiver of events for the pictures of the console. It answers 500, except at `/archive`; at `/inspect`, it holds files. */
 async function startReceiver() {
   const receiver = createServer((request, reply) => {
     request.resume().on('end', () => {
+      if (request.url === '/inspect') {
+        reply.writeHead(202, { 'content-type': 'application/json' });
+        reply.end('{"message":"The order has a supplier who is not in the list."}');
+        return;
+      }
       const isMended = request.url === '/archive';
       reply.writeHead(isMended ? 200 : 500, { 'content-type': 'application/json' });
       reply.end(isMended ? '{"ok":true}' : '{"error":"no such table: invoices","hint":"run the migration"}');
@@ -103,7 +108,13 @@ async function startServer() {
         trash: { days: 30 },
         links: { enabled: true },
       },
-      partners: { name: 'Partners', home_folder_path: join(folder, 'partners', '${USER}'), quota_size: 50_000_000, trash: { days: 30 } },
+      partners: {
+        name: 'Partners',
+        home_folder_path: join(folder, 'partners', '${USER}'),
+        quota_size: 50_000_000,
+        trash: { days: 30 },
+        inspections: [[], ['*.xml', 'orders']],
+      },
     },
     accounts: {
       'Anna Weber': { password },
@@ -111,8 +122,15 @@ async function startServer() {
       globex: { password, group: 'partners' },
       initech: { password, group: 'partners', enabled: false },
     },
+    inspections: { orders: { type: 'http', name: 'Order check', url: `${receiverUrl}/inspect`, test_at_start: false } },
     services: {
-      web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' } },
+      web: {
+        type: 'http',
+        port: 0,
+        client_forwarded_header: 'X-Forwarded-For',
+        triggers: ['Approve, success'],
+        appearance: { title: 'Example Files' },
+      },
       console: { type: 'console', port: 0, administrators: { olga: { password, role: 'operator' } } },
     },
     event_handlers: {
@@ -155,10 +173,10 @@ const stage = await startServer();
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-quic'] });
 try {
   await makePhotos();
-  if (!options.flows) {
-    await picturesOfReadme();
-    await picturesOfConsole();
-  }
+  if (!options.flows) await picturesOfReadme();
+  await useServer();
+  if (!options.flows) await picturesOfConsole();
+  await picturesOfConsoleFlows({ page: await openConsole(800, 520, 'light'), openSection, save, url: stage.url });
   await picturesOfFlows({ openPage, login, save, url: stage.url });
 } finally {
   await browser.close();
@@ -246,7 +264,6 @@ async function openConsole(width, height, colorScheme) {
 }
 
 async function picturesOfConsole() {
-  await useServer();
   const wide = await openConsole(1280, 800, 'light');
   await save(wide, 'docs/images/console-overview.webp');
   for (const [name, show] of Object.entries(consoleViews)) {
@@ -257,7 +274,7 @@ async function picturesOfConsole() {
 
 async function openSection(page, name) {
   await page.goto(`${stage.consoleUrl}/#${name}`);
-  await page.getByText('Loading').waitFor({ state: 'detached' });
+  await page.getByText('Loading').first().waitFor({ state: 'detached' });
   await page.locator('main .panel').last().waitFor();
 }
 
