@@ -137,7 +137,7 @@ browserTest('restoring asks for another name if the name is taken, and reports a
   assert.equal(await dialog.getByLabel('New name').inputValue(), 'taken (2).txt', 'a name that is probably free');
   await page.keyboard.press('Enter');
   await page.getByText('Restored 2 items').waitFor();
-  await page.getByText('That did not work').waitFor();
+  await page.getByText('“Restore” did not work: ').waitFor();
   await page.getByText('The trash is empty.').waitFor();
   const content = (name: string) => readFileSync(join(server.home, 'in ü', name), 'utf8');
   assert.deepEqual(['free.txt', 'taken.txt', 'taken (2).txt'].map(content), ['old', 'new', 'old']);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Route } from 'playwright-core';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
@@ -143,3 +144,37 @@ browserTest(
     assert.equal(await again.count(), 0);
   },
 );
+
+browserTest('after a failure that can pass, the page offers to try again; after others, it does not', async (t) => {
+  const server = await startServer(t, { account: { trash: { days: 7 } }, service: { webdav_compatibility: true } });
+  writeFileSync(join(server.home, 'a.txt'), '');
+  const headers = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/21.6.0', depth: '0' };
+  const scope = '<D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype>';
+  const body = `<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:">${scope}</D:lockinfo>`;
+  const locked = await server.send('LOCK', '/home/a.txt', { headers, body });
+  assert.equal(locked.status, 200);
+  const page = await openFolder(t, server, { expectedErrors: /50[37]|403/ });
+  const notices = page.locator('#notices');
+  const again = notices.getByRole('button', { name: 'Try again' });
+  await page.getByLabel('Select a.txt').check();
+  const remove = () => page.locator('#actions').getByRole('button', { name: 'Delete' }).click();
+  for (const [status, reason, count] of [
+    [503, 'the server refused it (503)', 1],
+    [403, 'you have no permission for this', 0],
+    [507, 'the storage is full', 0],
+  ] as const) {
+    const refuse = (route: Route) => (route.request().method() === 'POST' ? route.fulfill({ status }) : route.continue());
+    await page.route('**/home/', refuse);
+    await remove();
+    await notices.getByText(`a.txt could not be deleted: ${reason}`).waitFor();
+    assert.equal(await again.count(), count, String(status));
+    await page.unroute('**/home/', refuse);
+  }
+  await remove();
+  await notices.getByText('a.txt could not be deleted: The path is locked.').waitFor();
+  const unlock = { ...headers, 'lock-token': String(locked.headers['lock-token']) };
+  assert.equal((await server.send('UNLOCK', '/home/a.txt', { headers: unlock })).status, 204);
+  await again.click();
+  await notices.getByText('Moved a.txt to the trash').waitFor();
+  assert.equal(await again.count(), 0);
+});

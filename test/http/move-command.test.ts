@@ -130,7 +130,7 @@ test('a client that accepts lines gets one line after each target; if the client
     .map((line) => JSON.parse(line) as Item);
   assert.deepEqual(items, [
     { target: 'f0', message: null },
-    { target: 'gone', message: 'Path not found.' },
+    { target: 'gone', message: 'Path not found.', status: 404 },
     { target: 'f1', message: null },
   ]);
   assert.equal((await server.commands('/home/', [{ command: 'move' }], { headers: lines })).status, 400);

@@ -11,6 +11,7 @@ import { handleFormPost } from '../html/form-post.ts';
 import { type AskedSearch, sendHtmlListing, sendSearchPage } from '../html/html-listing.ts';
 import { prefers, problemItem } from '../html/problem-message.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
+import { statusCodes } from '../reply/error-reply.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond, stream } from '../reply/respond.ts';
@@ -196,7 +197,8 @@ function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, sto
         continue;
       }
       await exchange.service.events.grouped();
-      const line = JSON.stringify({ ...problemItem(exchange, problem, target), held: held?.id });
+      const status = problem && statusCodes[problem.code];
+      const line = JSON.stringify({ ...problemItem(exchange, problem, target), status, held: held?.id });
       if (!writer.isGone) await writer.write(Buffer.from(`${line}\n`)).catch(() => {});
       if (stop.aborted) return;
     }

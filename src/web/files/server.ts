@@ -93,6 +93,11 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
   507: 'refused507',
 };
 
+/** Returns whether a failure can pass by itself: no answer, a lock, or a service that is not ready. */
+export function isPassing(status = 422): boolean {
+  return [0, 423, 502, 503, 504].includes(status);
+}
+
 /**
  * Returns a message with the reason of a refusal: the message of the service, or else an explanation of the status. For example, a reply
  * from a proxy has no message.

@@ -8,7 +8,7 @@ import { text } from '../language.ts';
 import { forgetFailure, noticeFailed, whileBusy } from '../navigation/folder-change.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
-import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
+import { isPassing, listMembers, memberUrl, replyReason, scriptHeaders, send, trySend } from '../server.ts';
 
 /**
  * A file or folder: its name and the URL path of its folder. For an item of the trash, the name is its ID, and `shownName` is the name in
@@ -35,16 +35,11 @@ function nameOf({ name, shownName }: Pick<Placed, 'name' | 'shownName'>): string
   return messageName(shownName ?? name);
 }
 
-/** Shows a message about problems, if there are any. */
-export function noticeProblems(problems: readonly string[]): void {
-  if (problems.length > 0) notice(text('error', { reason: firstOf(problems, maxProblems).join('; ') }), 'error');
-}
-
 export interface Outcome<T extends Placed = Placed> {
   members: readonly T[];
   done: T[];
   /** Reasons of refusals, with the name of the member; without a name if the reason applies to all members. */
-  problems: [name: string, reason: string][];
+  problems: [name: string, reason: string, status?: number | undefined][];
   /** Whether the connection was lost, so that the result for the remaining members is unknown. */
   isLost: boolean;
   isStopped: boolean;
@@ -123,10 +118,10 @@ export async function run<T extends Placed>(works: readonly Work<T>[], course: C
         // Members that are already in the destination need no command, unless they get another name.
         const isThere = 'destination' in command && decodeURIComponent(folder) === command.destination;
         const meant = group.filter(({ arrival }) => arrival !== 'skip' && (!isThere || arrival));
-        const reason = meant.length > 0 ? await runInFolder(command, folder, meant, { ...course, outcome, through }) : undefined;
-        if (reason !== undefined) {
+        const refusal = meant.length > 0 ? await runInFolder(command, folder, meant, { ...course, outcome, through }) : undefined;
+        if (refusal) {
           const names = firstOf(meant.map(nameOf), maxProblems).join(', ');
-          outcome.problems.push([meant.length < outcome.members.length ? names : '', reason]);
+          outcome.problems.push([meant.length < outcome.members.length ? names : '', await replyReason(refusal), refusal.status]);
         }
         through += group.length;
         course.onProgress(through);
@@ -145,7 +140,7 @@ export async function run<T extends Placed>(works: readonly Work<T>[], course: C
  * Runs a command on members of one folder, and adds its result to the outcome.
  *
  * @param through number of members that were processed before
- * @returns the reason if the service refused the whole request
+ * @returns the reply if the service refused the whole request
  * @throws when the connection is lost or the signal is aborted
  */
 async function runInFolder<T extends Placed>(
@@ -153,7 +148,7 @@ async function runInFolder<T extends Placed>(
   folder: string,
   group: readonly T[],
   { onProgress, signal, outcome, through }: Course & { outcome: Outcome<T>; through: number },
-): Promise<string | undefined> {
+): Promise<Response | undefined> {
   const members = new Map(group.map((member) => [member.name, member]));
   let count = through;
   let last: string | undefined;
@@ -165,9 +160,9 @@ async function runInFolder<T extends Placed>(
       prefer: `${scriptHeaders.prefer}, progress, stop-when-gone`,
     };
     const reply = await send('POST', folder, { headers, body, signal });
-    if (!reply.ok) return replyReason(reply);
+    if (!reply.ok) return reply;
     for await (const line of readLines(reply)) {
-      const item = JSON.parse(line) as { target: string; message: string | null; progress?: Part };
+      const item = JSON.parse(line) as { target: string; message: string | null; status?: number; progress?: Part };
       if (item.progress) {
         onProgress(count, item.progress);
         continue;
@@ -176,7 +171,7 @@ async function runInFolder<T extends Placed>(
       if (item.target !== last) onProgress(++count);
       last = item.target;
       const member = members.get(item.target);
-      if (item.message !== null) outcome.problems.push([nameOf(member ?? { name: item.target }), reasonFor(422, item.message)]);
+      if (item.message !== null) outcome.problems.push([nameOf(member ?? { name: item.target }), item.message, item.status]);
       else if (member) outcome.done.push(member);
     }
   }
@@ -263,7 +258,7 @@ export async function showOutcome<T extends Placed>(
   if (hasFailed) {
     const name = failed[0] ? nameOf(failed[0]) : '';
     const message = text(failedTexts[kind], { count: failed.length, name, reason: reasonsOf(outcome, failed.length === 1) });
-    if (isLost) noticeFailed(message, () => again(failed));
+    if (isLost || problems.some(([, , status]) => isPassing(status))) noticeFailed(message, () => again(failed));
     else notice(message, 'error');
   }
   await refreshRows(focusOn);

@@ -4,7 +4,6 @@ import de from '../../texts/share/de.json' with { type: 'json' };
 import en from '../../texts/share/en.json' with { type: 'json' };
 import es from '../../texts/share/es.json' with { type: 'json' };
 import fr from '../../texts/share/fr.json' with { type: 'json' };
-import { text } from '../language.ts';
 
 /** Returns a text of the dialogs and pages that create links or show secrets to copy. */
 export const shareText = partTexts({ en, de, es, fr });
@@ -57,5 +56,5 @@ function offerPasswords(): void {
   repeated?.form?.addEventListener('input', () => {
     repeated.setCustomValidity(repeated.value === wanted?.value ? '' : (repeated.dataset.differs ?? ''));
   });
-  [...fields].at(-1)?.after(make('label.line', box, text('showPasswords')));
+  [...fields].at(-1)?.after(make('label.line', box, shareText('showPasswords')));
 }

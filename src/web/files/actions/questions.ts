@@ -10,12 +10,13 @@ import { text } from '../language.ts';
 import { notDone, noticeFailed } from '../navigation/folder-change.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
-import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
+import { fetchPage, homeUrl, isPassing, listTrash, type PageReply, replyReason, send } from '../server.ts';
 import { nextName } from '../uploads/upload.ts';
-import { maxProblems, messageName, noticeProblems, runAtOnce } from './commands.ts';
+import { maxProblems, messageName, type Outcome, reasonsOf, runAtOnce } from './commands.ts';
 import { askName, noticeUndoable, sentence } from './members.ts';
 import { isRenameOffered } from './rename.ts';
 import { forgetShared } from './shared-marks.ts';
+import { undoText } from './undo.ts';
 
 const ownText = partTexts<keyof typeof en>({ en, de, es, fr });
 
@@ -121,7 +122,7 @@ async function restoreAll(form: HTMLFormElement, button: HTMLButtonElement): Pro
   const outcome = await runAtOnce(label, [{ command: { command: 'restore' }, members }]);
   const done = outcome.done.map(({ name }) => name);
   const restored = done.flatMap((id) => placed.get(id) ?? []);
-  const problems: string[] = [];
+  const problems: Outcome['problems'] = [];
   const left = outcome.isLost || outcome.isStopped ? [] : ids.filter((id) => !done.includes(id));
   for (const id of left) {
     const place = placed.get(id);
@@ -129,17 +130,20 @@ async function restoreAll(form: HTMLFormElement, button: HTMLButtonElement): Pro
     if (place && name !== undefined) restored.push({ ...place, name });
   }
   const [first] = restored;
-  const message = first && text('restored', { count: restored.length, name: messageName(first.name) });
+  const message = first && undoText('restored', { count: restored.length, name: messageName(first.name) });
   if (message && button.dataset.undo !== undefined) noticeUndoable(message, { restored });
   else if (message) notice(message);
   if (outcome.isStopped) notice(text('stopped', { count: ids.length - done.length }));
-  if (outcome.isLost) noticeFailed(notDone(label)(text('noConnection')), () => void restoreSelected(form, button));
-  noticeProblems(problems);
-  void showRest(outcome.isLost);
+  const { isLost } = outcome;
+  const mayRepeat = isLost || problems.some(([, , status]) => isPassing(status));
+  const reason = notDone(label)(reasonsOf({ problems, isLost }));
+  if (mayRepeat) noticeFailed(reason, () => void restoreSelected(form, button));
+  else if (problems.length > 0) notice(reason, 'error');
+  void showRest(mayRepeat);
 }
 
 /** Restores one item that could not be restored with the others. @returns the name of the restored item; undefined if it was not restored */
-async function restoreAs(id: string, name: string, label: string, problems: string[]): Promise<string | undefined> {
+async function restoreAs(id: string, name: string, label: string, problems: Outcome['problems']): Promise<string | undefined> {
   const post = async (path?: string): Promise<{ status: number; reason?: string }> => {
     try {
       const body = path === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ path }) };
@@ -152,7 +156,7 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
   const { status, reason } = await post();
   if (reason === undefined) return name;
   if (status !== 409) {
-    problems.push(messageName(name) + text('colon') + reason);
+    problems.push([name === '' ? '' : messageName(name), reason, status]);
     return undefined;
   }
   const value = nextName(name);

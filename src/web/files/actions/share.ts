@@ -2,12 +2,12 @@ import { nameInText } from '../../../lib/display-name.ts';
 import { ask, cancelButton } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { formatTag } from '../../shared/locale.ts';
+import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
 import { replyReason, send } from '../server.ts';
-import { noticeProblems } from './commands.ts';
 import { copyButton, shareText } from './copy-field.ts';
 import { linksUrl, memberPath } from './shared-marks.ts';
 
@@ -55,15 +55,19 @@ export async function shareAgain(form: HTMLFormElement): Promise<void> {
   const id = new FormData(form).get('selected');
   try {
     const reply = await send('GET', linksUrl);
-    if (!reply.ok) return noticeProblems([await replyReason(reply)]);
+    if (!reply.ok) return tellProblem(await replyReason(reply));
     const { links } = (await reply.json()) as { links: ListedLink[] };
     const link = links.find((candidate) => candidate.id === id);
     if (link) await shareAs(link.path, link.path.split('/').at(-1) || text('files'), [link.kind], link);
   } catch {
-    return noticeProblems([text('noConnection')]);
+    return tellProblem(text('noConnection'));
   }
   clearSelection();
   await refreshRows();
+}
+
+function tellProblem(reason: string): void {
+  notice(text('error', { reason }), 'error');
 }
 
 async function shareAs(path: string, name: string, kinds: readonly string[], like?: ListedLink): Promise<void> {

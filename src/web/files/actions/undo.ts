@@ -8,11 +8,11 @@ import fr from '../../texts/deletion/fr.json' with { type: 'json' };
 import { text } from '../language.ts';
 import { notDone } from '../navigation/folder-change.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
-import { type ListedMember, listMembers, listTrash } from '../server.ts';
+import { isPassing, type ListedMember, listMembers, listTrash } from '../server.ts';
 import { byFolder, messageName, type Outcome, type Placed, reasonsOf, renameMember, runAtOnce } from './commands.ts';
 import { memberPath } from './shared-marks.ts';
 
-const undoText = partTexts<keyof typeof en>({ en, de, es, fr });
+export const undoText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 /** A move or renaming that can be undone. */
 interface Change {
@@ -37,7 +37,7 @@ interface Restoration {
 
 export type Undoable = Change | Deletion | Restoration;
 
-/** The part of a change that is not undone because the connection was lost, and the message about that. */
+/** The part of a change that is not undone because of a failure that can pass, and the message about that. */
 interface Unfinished {
   left: Undoable;
   reason: string;
@@ -72,7 +72,10 @@ export async function undo(change: Undoable): Promise<Unfinished | undefined> {
     }
     problems.push(...outcome.problems);
     message = countText('restored', outcome.done[0] ?? only, done);
-    if (outcome.isLost) return tellUndone(message, { problems, isLost: true }, change);
+    const back = new Set(outcome.done.map(({ name }) => name));
+    const left = { ...change, members: members.filter((member) => !back.has(nameThere(member))) };
+    if (outcome.isLost || problems.some(([, , status]) => isPassing(status)))
+      return tellUndone(message, { problems, isLost: outcome.isLost }, left, only?.name);
   }
   return tellUndone(message, { problems }, change, message === '' ? undefined : only?.name);
 }
@@ -95,7 +98,7 @@ function nameThere({ name, arrival }: Arrived): string {
  * Shows the result, and refreshes the rows.
  *
  * @param message empty if nothing was undone
- * @param left what must still be undone if the connection was lost
+ * @param left what must still be undone if the failure can pass
  * @param focusOn name of the row to focus
  */
 async function tellUndone(
@@ -106,9 +109,10 @@ async function tellUndone(
 ): Promise<Unfinished | undefined> {
   if (message !== '') notice(message);
   const reason = notDone(text('undo'))(reasonsOf({ problems, isLost }));
-  if (problems.length > 0 && !isLost) notice(reason, 'error');
+  const mayRepeat = isLost || problems.some(([, , status]) => isPassing(status));
+  if (problems.length > 0 && !mayRepeat) notice(reason, 'error');
   await refreshRows(focusOn);
-  return isLost ? { left, reason } : undefined;
+  return mayRepeat ? { left, reason } : undefined;
 }
 
 async function deleteAgain({ restored }: Restoration): Promise<Unfinished | undefined> {
@@ -150,7 +154,9 @@ function lostOr(reason: string): { problems: Outcome['problems']; isLost: boolea
 }
 
 function countText(message: 'restored' | 'trashed', first: Placed | undefined, count: number): string {
-  return first && count > 0 ? text(message, { count, name: messageName(first.shownName ?? first.name) }) : '';
+  if (!first || count === 0) return '';
+  const values = { count, name: messageName(first.shownName ?? first.name) };
+  return message === 'restored' ? undoText(message, values) : text(message, values);
 }
 
 /** Returns the members that have not changed since the move or renaming. Only these members may be moved back. */

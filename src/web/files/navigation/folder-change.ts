@@ -7,7 +7,7 @@ import { text } from '../language.ts';
 import { continueFilter, filterText, leaveFilter, setFilter } from '../rows/filter.ts';
 import { focusedRow, focusRow, rowKey, rowName, rowsAreWhole, shownRows } from '../rows/rows.ts';
 import { selectedRows, selectOnly } from '../rows/selection.ts';
-import { fetchPage, obstacle, type PageReply, reasonFor } from '../server.ts';
+import { fetchPage, isPassing, obstacle, type PageReply, reasonFor } from '../server.ts';
 import { folderUrl, isAccountPage, pageUrl, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 
@@ -74,7 +74,7 @@ export async function showFolder(page: URL): Promise<void> {
   const reason = status === 0 ? text('noConnection') : status === 404 ? text('gone') : reasonFor(status, undefined);
   const name = isAccountPage(page.pathname) ? '' : decodeURIComponent(page.pathname.split('/').at(-2) ?? '');
   const message = name === '' ? text('error', { reason }) : text('notOpened', { name: nameInText(name), reason });
-  if (status === 0) noticeFailed(message, () => void showFolder(page));
+  if (isPassing(status)) noticeFailed(message, () => void showFolder(page));
   else notice(message, 'error');
 }
 

@@ -71,7 +71,7 @@ function makePlayer() {
 
   const showState = () => {
     toggle.replaceChildren(icon(audio.paused ? 'resume' : 'pause'));
-    toggle.title = toggle.ariaLabel = audio.paused ? previewText('play') : text('pause');
+    toggle.title = toggle.ariaLabel = audio.paused ? previewText('play') : previewText('pause');
   };
 
   const showTime = () => {

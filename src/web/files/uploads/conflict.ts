@@ -102,7 +102,7 @@ export async function askTaken(asked: Question): Promise<{ choice: ConflictChoic
     ],
     buttons: [
       { value: 'skip', label: uploadText('skip') },
-      ...(asked.mayOverwrite ? [{ value: 'overwrite', label: text('overwrite') }] : []),
+      ...(asked.mayOverwrite ? [{ value: 'overwrite', label: uploadText('overwrite') }] : []),
       { value: 'keep-both', label: uploadText('keepBoth'), kind: 'primary' },
     ],
     focusOn: 'keep-both',

@@ -175,7 +175,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     line.element.className = upload.state;
     const halt = upload.state === 'paused' ? 'resume' : 'pause';
     line.halt.hidden = isOver(upload) || !isResumable(upload);
-    label(line.halt, text(halt), upload, icon(halt));
+    label(line.halt, uploadText(halt), upload, icon(halt));
     const canRetry = !upload.isRefused && (upload.state === 'failed' || upload.state === 'cancelled');
     line.end.hidden = isOver(upload) && !canRetry;
     const end = canRetry ? uploadText('retry') : text('cancel');

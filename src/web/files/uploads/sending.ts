@@ -172,12 +172,12 @@ function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) =
     if (isOver || !reply?.ok || taken.has(location) || kept.home !== folderUrl()) return;
     const path = uploadPath(kept);
     const done = text('running', { done: sizeText(Number(reply.headers.get('upload-offset'))), total: sizeText(kept.size) });
-    const field = make('input', { type: 'file', hidden: true, ariaLabel: text('resume') + text('colon') + path });
+    const field = make('input', { type: 'file', hidden: true, ariaLabel: uploadText('resume') + text('colon') + path });
     field.addEventListener('change', () => {
       if (field.files?.[0]) take(kept, field.files[0]);
       field.value = '';
     });
-    const resume = makeButton(text('resume'), undefined, () => field.click());
+    const resume = makeButton(uploadText('resume'), undefined, () => field.click());
     const discard = makeButton(uploadText('discard'), undefined, () => drop(kept), 'quiet');
     for (const button of [resume, discard]) button.ariaLabel = button.textContent + text('colon') + path;
     const title = make('span.title', { title: displayName(path) }, make('bdi', displayName(path)));
