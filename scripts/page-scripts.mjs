@@ -51,12 +51,13 @@ export async function pageScripts(main, plugins) {
     plugins: [fromFirst, wholeTexts, ...plugins],
   });
 
-  const contents = [`import '${main}';`, ...[...shared].sort().map((path) => `export * from '${path}';`)].join('\n');
+  const owners = ownersOf(await exportsOf([...shared].sort()));
+  // Only what parts import is exported, so that esbuild leaves out what nothing uses.
+  const imported = [...new Set(later.outputFiles.flatMap(({ text }) => namesFromFirst(text)))].sort();
+  const contents = [`import '${main}';`, ...imported.map((name) => `export { ${name} } from '${owners.get(name)}';`)].join('\n');
   const stdin = { contents, resolveDir: folder };
   const whole = await build({ ...options, stdin, entryNames: 'page', plugins: [partsApart, ...plugins] });
   const files = Object.fromEntries([...whole.outputFiles, ...later.outputFiles].map(({ path, text }) => [basename(path), text]));
-  const [{ exports }] = Object.values(whole.metafile.outputs);
-  assertExported(files, exports, await exportsOf([...shared].sort()));
   const outputsOf = { ...whole.metafile.outputs, ...later.metafile.outputs };
   const inputsOf = Object.fromEntries(Object.entries(outputsOf).map(([path, { inputs }]) => [basename(path), inputs]));
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
@@ -99,15 +100,16 @@ function onImport(name, choose) {
 /** @returns the names that each module exports, by the module's path */
 async function exportsOf(paths) {
   const { metafile } = await build({ ...commonOptions, bundle: false, entryPoints: paths, outdir: '.', logLevel: 'error' });
-  return new Map(Object.values(metafile.outputs).map(({ entryPoint, exports }) => [entryPoint, exports]));
+  return new Map(Object.values(metafile.outputs).map(({ entryPoint, exports }) => [resolve(entryPoint), exports]));
 }
 
 /**
- * Checks that exported names are unique. If two modules export the same name, `page.js` exports neither, and a part that imports this name
- * cannot start.
+ * Returns the module that exports each name.
+ *
  * @param modules exported names by module path, for the modules in `page.js` that parts use
+ * @throws Error if two modules export the same name, because parts import all names from `page.js`
  */
-function assertExported(files, exports, modules) {
+function ownersOf(modules) {
   const owners = new Map();
   for (const [path, names] of modules)
     for (const name of names) {
@@ -115,13 +117,12 @@ function assertExported(files, exports, modules) {
       if (other !== undefined) throw new Error(`${other} and ${path} both export ${name}, which a part imports: rename one.`);
       owners.set(name, path);
     }
-  for (const [file, text] of Object.entries(files)) {
-    for (const [, names] of text.matchAll(/import\{([^}]*)\}from"\.\/page\.js"/g)) {
-      const missing = names
-        .split(',')
-        .map((name) => name.split(' ', 1)[0])
-        .filter((name) => !exports.includes(name));
-      if (missing.length > 0) throw new Error(`${file} imports ${missing}, which two modules of the first script export.`);
-    }
-  }
+  return owners;
+}
+
+/** Returns the names that a built part imports from `page.js`. */
+function namesFromFirst(text) {
+  return [...text.matchAll(/import\{([^}]*)\}from"\.\/page\.js"/g)].flatMap(([, names]) =>
+    names.split(',').map((name) => name.split(' ', 1)[0]),
+  );
 }
