@@ -49,8 +49,11 @@ export async function askAndRun<T extends Placed>(
   return outcome;
 }
 
+/** Returns the message about a stopped copy or deletion. Its last folder can be done in part. */
+export const stoppedText = (values: { count: number }) => dialogText('stoppedInside', values);
+
 /** Asks whether to delete members, and deletes them. @returns undefined if the user cancelled */
-export function askToDelete(members: readonly Member[]): Promise<Outcome<Member> | undefined> {
+export async function askToDelete(members: readonly Member[]): Promise<Outcome<Member> | undefined> {
   const count = members.length;
   const [first] = members;
   const hasFolder = members.some(({ isFolder }) => isFolder);
@@ -63,5 +66,6 @@ export function askToDelete(members: readonly Member[]): Promise<Outcome<Member>
   const content = [count > 1 && names, warning];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
   const question = dialogText('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
-  return askAndRun(question, content, button, members, () => ({ command: { command: 'delete' }, members }));
+  const outcome = await askAndRun(question, content, button, members, () => ({ command: { command: 'delete' }, members }));
+  return outcome && (may('trash') ? outcome : { ...outcome, stoppedText });
 }

@@ -43,6 +43,8 @@ export interface Outcome<T extends Placed = Placed> {
   /** Whether the connection was lost, so that the result for the remaining members is unknown. */
   isLost: boolean;
   isStopped: boolean;
+  /** Returns the message about members that are not done, for a command that also stops within a folder. */
+  stoppedText?: (values: { count: number }) => string;
 }
 
 /** Progress of copying one folder. */
@@ -246,15 +248,14 @@ export async function showOutcome<T extends Placed>(
   const hasFailed = problems.length > 0 || isLost;
   const done = new Set(outcome.done);
   const failed = hasFailed || isStopped ? members.filter((member) => !done.has(member) && member.arrival !== 'skip') : [];
-  const left = new Set(failed);
+  const leftMembers = new Set(failed);
   // Deselect only these members. Rows that the user selected meanwhile stay selected.
-  deselect(members.filter((member) => !left.has(member)));
+  deselect(members.filter((member) => !leftMembers.has(member)));
   forgetFailure();
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: messageName(outcome.done[0]?.name ?? ''), to }));
-  // A copy or deletion also stops within a folder. A move, also to the trash, is one step.
-  const stopped = kind === 'move' || doneText === 'trashed' ? 'stopped' : 'stoppedInside';
-  if (isStopped) notice(text(stopped, { count: members.length - count }));
+  const left = { count: members.length - count };
+  if (isStopped) notice(outcome.stoppedText?.(left) ?? text('stopped', left));
   if (hasFailed) {
     const name = failed[0] ? nameOf(failed[0]) : '';
     const message = text(failedTexts[kind], { count: failed.length, name, reason: reasonsOf(outcome, failed.length === 1) });

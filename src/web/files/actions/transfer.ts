@@ -17,7 +17,7 @@ import { currentUserName } from '../sign-in.ts';
 import { readPart } from '../thumbnails/thumbnail-of.ts';
 import { askTaken, type ConflictChoice } from '../uploads/conflict.ts';
 import { nextName } from '../uploads/upload.ts';
-import { askAndRun } from './command-dialogs.ts';
+import { askAndRun, stoppedText } from './command-dialogs.ts';
 import { type Arrival, messageName, type Outcome, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
 import { nameProblem, noticeUndoable, sentence } from './members.ts';
 import style from './transfer.css';
@@ -79,6 +79,7 @@ async function show(kind: TransferKind, outcome: Outcome<Arriving>, url: string)
     else notice(shown);
   };
   const again = (failed: readonly Arriving[]) => void transferTo(kind, failed, url);
+  if (kind === 'copy') outcome.stoppedText = stoppedText;
   await showOutcome(outcome, kind, kind === 'move' ? 'moved' : 'copied', again, tell, to, url === folderUrl() ? newName : undefined);
 }
 
