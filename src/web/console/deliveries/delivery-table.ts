@@ -100,7 +100,8 @@ function shortened(whole: string, width: number, lines: number): string[] | unde
     const kept = Math.min(6, number[0]) - omitted;
     return [[0, kept], [kept, number[0]], number, [numberEnd, start], [start]].map(([from, to]) => whole.slice(from, to));
   });
-  return [usualBoth, ...least].find((parts) => fits(parts.filter((_, at) => at % 2 === 0).join('…'), width, lines)) ?? usualBoth;
+  const isShort = (parts: string[]) => fits(parts.map((part, at) => (at % 2 === 1 && part !== '' ? '…' : part)).join(''), width, lines);
+  return [usualBoth, ...least].find(isShort) ?? usualBoth;
 }
 
 /** Shows the name of the file, and then its folder, because the end of a long text is cut off. */
