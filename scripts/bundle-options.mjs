@@ -69,8 +69,8 @@ export const style = {
 const webFolder = new URL('../src/web/', import.meta.url).pathname;
 
 /**
- * `svc:web-files`: the style sheets and other files of src/web that pages refer to. They are texts, keyed by their path in src/web
- * (`shared/page.css`).
+ * `svc:web-files`: the style sheets and other files of src/web that pages refer to. They are a compressed JSON object of texts, keyed by
+ * their path in src/web (`shared/page.css`).
  */
 const webFiles = {
   name: 'web-files',
@@ -82,7 +82,7 @@ const webFiles = {
         for (const name of readdirSync(`${webFolder}${room}/styles`).sort())
           texts[`${room}/${name}`] = await minifiedStyle(`${webFolder}${room}/styles/${name}`);
       for (const name of ['files/icon.svg', 'console/icon.svg', 'api/openapi.js']) texts[name] = readFileSync(webFolder + name, 'utf8');
-      return { contents: JSON.stringify(texts), loader: 'json' };
+      return { contents: `export default ${packedFile(Buffer.from(JSON.stringify(texts)))};`, loader: 'js' };
     });
   },
 };

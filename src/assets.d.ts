@@ -32,10 +32,10 @@ declare module 'svc:console-scripts' {
   export default scripts;
 }
 
-/** Style sheets and other files of src/web by their paths there, as texts. */
+/** Style sheets and other files of src/web: a JSON object of texts by their paths there. */
 declare module 'svc:web-files' {
-  const files: Readonly<Record<string, string>>;
-  export default files;
+  const file: import('svc:swagger-ui').PackedFile;
+  export default file;
 }
 
 /** The program of the thread that verifies password hashes of other systems (src/accounts/password-worker.ts), as CommonJS. */

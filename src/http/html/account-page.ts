@@ -9,6 +9,7 @@ import { readSmallForm } from '../request/request-body.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { takeFlash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
+import { assetPaths } from './pages/assets.ts';
 import { column, limitsData, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
@@ -170,7 +171,7 @@ export function labelsHtml(labels: readonly (Html | false)[], facts: Html): Html
 /** Renders a list without checkboxes, or a text if there are no items. */
 export function plainList({ hint, items, none }: { hint: Html; items: readonly Html[]; none: None }): Html {
   if (items.length === 0) return emptyPage(none, hint);
-  return html`<div id="members" tabindex="-1">${hint}
+  return html`<link rel="stylesheet" href="${assetPaths.plainListStyle}"><div id="members" tabindex="-1">${hint}
 <ul id="recent" class="recent">
 ${items}
 </ul></div>`;

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { PackedFile } from 'svc:swagger-ui';
-import webFiles from 'svc:web-files';
+import packedWebFiles from 'svc:web-files';
+
+const webFiles: Readonly<Record<string, string>> = JSON.parse(unpack(packedWebFiles).toString());
 
 /** A file that pages refer to. Its name changes with its content. */
 export interface Asset {

@@ -16,10 +16,11 @@ export const assetPaths = {
     'page',
     'css',
     styleSheet(
-      ['files/kinds.css', 'files/listing.css', 'files/recent.css', 'files/rows.css'],
+      ['files/kinds.css', 'files/listing.css', 'files/rows.css'],
       ['files/script.css', 'files/screens.css', 'files/placed.css', 'files/grid.css'],
     ),
   ),
+  plainListStyle: files.add('plain-list', 'css', webFile('files/recent.css')),
   tokensStyle: files.add('tokens', 'css', webFile('files/tokens.css')),
   linkStyle: files.add('link', 'css', webFile('files/links.css')),
   icon: files.add('icon', 'svg', webFile('files/icon.svg')),
