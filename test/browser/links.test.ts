@@ -343,10 +343,12 @@ browserTest('a visitor who opens the page of a folder with pictures uses up no d
     const requested: string[] = [];
     page.on('request', (request) => requested.push(new URL(request.url()).pathname));
     await page.goto(link.url);
-    // The script adds the button of the menu before it would load thumbnails.
+    // The script adds the button of the menu before it loads thumbnails.
     await page.getByRole('button', { name: 'Actions for a.png' }).waitFor();
-    await page.waitForLoadState('networkidle');
-    assert.ok(!requested.includes(`${link.at}a.png`), 'no thumbnail is loaded');
+    if ('maximum_downloads' in limit) await page.waitForLoadState('networkidle');
+    else await page.locator('canvas.thumbnail').waitFor();
+    assert.equal(requested.includes(`${link.at}a.png`), !('maximum_downloads' in limit), 'only links without a maximum show thumbnails');
+    assert.deepEqual(await page.evaluate('caches.keys()'), [], 'the browser keeps no thumbnail');
     const reply = await server.send('GET', '/home/__svc__/links', { headers: { accept: 'application/json' } });
     assert.ok(reply.text.includes('"downloads":0') && !/"downloads":[1-9]/.test(reply.text), reply.text);
   }

@@ -88,7 +88,8 @@ function noLink(): ServiceError {
 }
 
 function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
-  const { secret, below } = target;
+  const { secret, below, query } = target;
+  const isThumbnail = query !== '' && new URLSearchParams(query).has('thumbnail');
   const root = link.paths?.[0] ?? ('/' as VirtualPath);
   const { files } = signedIn(exchange);
   const kind = link.link?.kind;
@@ -110,6 +111,7 @@ function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
     belowOf: (path) => (path.slice(root === '/' ? 0 : root.length) || '/') as VirtualPath,
     takeTurn: () => turns.take(link.id),
     async countDownload() {
+      if (isThumbnail && maximum === undefined) return;
       if (!(await exchange.service.grants.store.countDownload(link.id, maximum))) throw usedUp();
     },
     requireDownloads() {

@@ -60,11 +60,11 @@ function watchForThumbnail(row: Element, pictured: Pictured): void {
   observer.observe(row);
 }
 
-/** Adds thumbnails to the rows of the current folder, except on pages of shared links. */
+/** Adds thumbnails to the rows of the current folder. */
 export function startThumbnails(): void {
   forgetRows();
-  // A thumbnail of a shared file would count as a download of the link, although the visitor has only looked at the list.
-  if (!location.pathname.startsWith('/home/')) return;
+  // If a link limits the downloads, a thumbnail counts as one of them.
+  if (document.querySelector('[data-left]')) return;
   whenRowIsWritten((row) => {
     const { name, isFolder, folder, sizeBytes, modified } = rowMember(row);
     const url = memberUrl(name, isFolder, folder);
