@@ -28,6 +28,8 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   await row('Bills').getByText('missing', { exact: true }).waitFor();
   assert.match(await row('Orders').innerText(), /alice[\s\S]*in time[\s\S]*\/orders\.csv/);
   assert.equal(await row('Orders').getByRole('button', { name: 'Excuse' }).count(), 0);
+  const again = row('Orders').getByRole('button', { name: 'Expect once more' });
+  assert.equal(await again.innerText(), '', 'a file that came in time has only an icon');
 
   await row('Bills').getByRole('button', { name: 'Excuse' }).click();
   const dialog = page.locator('dialog');
@@ -61,7 +63,8 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   await row('Orders').getByRole('link', { name: 'Orders', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor();
   const facts = await page.locator('dl.facts').last().innerText();
-  assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
+  assert.match(facts, /Median\s+\d\d:\d\d \((\d+ hrs? ?)?(\d+ mins?)? after due\)/);
+  assert.match(facts, /Half of them\s+\d\d:\d\d \([^)]+ after due\)\n/, 'equal ends are one value');
   assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
   const months = await page.locator('.month h3').allInnerTexts();
   const monthsMs = months.map((month) => Date.parse(`1 ${month}`));
@@ -249,6 +252,7 @@ browserTest('the page of an expectation describes a simple schedule in words', a
     cron: { schedule: '30 6 * * *' },
     weekdays: { schedule: '0 6 * * 1-5' },
     twice: { schedule: '0 6 * * 1,7' },
+    hours: { schedule: '0 8,18 * * *' },
     minutes: { schedule: '*/10 * * * *' },
     hourly: { every: '1h' },
     other: { schedule: '0 6 1 * *' },
@@ -262,6 +266,7 @@ browserTest('the page of an expectation describes a simple schedule in words', a
     ['cron', 'every day at 06:30 UTC'],
     ['weekdays', 'Monday to Friday at 06:00 UTC'],
     ['twice', 'every Monday and Sunday at 06:00 UTC'],
+    ['hours', 'every day at 08:00 and 18:00 UTC'],
     ['minutes', 'every 10 minutes UTC'],
     ['hourly', 'every hour UTC'],
     ['other', '0 6 1 * * UTC'],

@@ -114,18 +114,21 @@ function scheduleWords(cron: string | null, every: number | null, from: string |
   if (every === 86_400) return dueText('dueDaily', { time: clockTime(hours, minutes) });
   const fields = (cron ?? '').trim().split(/\s+/);
   const { minute, hour, weekdays } =
-    /^(?<minute>\d+|\*\/\d+) (?<hour>\d+|\*|\*\/\d+) \* \* (?<weekdays>\*|\d([-,]\d)*)$/.exec(fields.join(' '))?.groups ?? {};
+    /^(?<minute>\d+|\*\/\d+) (?<hour>\d+(,\d+)*|\*|\*\/\d+) \* \* (?<weekdays>\*|\d([-,]\d)*)$/.exec(fields.join(' '))?.groups ?? {};
   const period = every ?? (minute && hour && weekdays === '*' ? cronPeriod(minute, hour) : undefined);
   if (period === 3600) return dueText('dueHourly');
   if (period !== undefined) return 86_400 % period === 0 ? dueText('dueEvery', { period: wholePeriod(period) }) : undefined;
-  if (!Number.isInteger(Number(minute)) || !Number.isInteger(Number(hour)) || !weekdays) return undefined;
-  const time = clockTime(String(hour), String(minute));
+  if (!Number.isInteger(Number(minute)) || !hour || hour.includes('*') || !weekdays) return undefined;
+  const time = listed(hour.split(',').map((each) => clockTime(each, String(minute))));
   if (weekdays === '*') return dueText('dueDaily', { time });
   const range = /^(\d)-(\d)$/.exec(weekdays);
   if (range) return dueText('dueRange', { from: weekdayName(String(range[1])), to: weekdayName(String(range[2])), time });
   if (weekdays.includes('-')) return undefined;
-  const days = new Intl.ListFormat(formatTag, { type: 'conjunction' }).format(weekdays.split(',').map(weekdayName));
-  return dueText('dueWeekly', { days, time });
+  return dueText('dueWeekly', { days: listed(weekdays.split(',').map(weekdayName)), time });
+}
+
+function listed(words: readonly string[]): string {
+  return new Intl.ListFormat(formatTag, { type: 'conjunction' }).format(words);
 }
 
 /** Returns the seconds between due times if a cron expression repeats after some minutes or hours; undefined for any other expression. */
@@ -169,7 +172,11 @@ function optionPeriod(seconds: number): string {
 /** Formats a period in words, such as `90 minutes`. */
 function wholePeriod(seconds: number): string {
   const { value, unit } = inUnit(seconds);
-  return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay: 'long' }).format(value);
+  return unitText(value, unit, 'long');
+}
+
+function unitText(value: number, unit: string, unitDisplay: 'long' | 'short'): string {
+  return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay }).format(value);
 }
 
 function periodText(seconds: number): string {
@@ -181,12 +188,13 @@ function arrivals({ count, ...at }: Punctuality, runs: readonly OccurrenceRun[])
   const clocks = new Set(runs.flatMap(({ first, last }) => [first, last]).map((due) => localTime(due).slice(11, 16)));
   const [clock = ''] = clocks;
   const shown = (seconds: number) => {
-    const by = dueText(seconds < 0 ? 'dueBefore' : 'dueAfter', { time: hours(Math.abs(seconds)) });
+    const by = dueText(seconds < 0 ? 'dueBefore' : 'dueAfter', { time: distanceText(Math.abs(seconds)) });
     return clocks.size === 1 ? `${clockAfter(clock, seconds)} (${by})` : by;
   };
+  const [from, to] = [shown(at.lower_quartile), shown(at.upper_quartile)];
   return facts(
     [dueText('dueMedian'), shown(at.median)],
-    [dueText('dueHalf'), dueText('dueFromTo', { from: shown(at.lower_quartile), to: shown(at.upper_quartile) })],
+    [dueText('dueHalf'), from === to ? from : dueText('dueFromTo', { from, to })],
     [dueText('dueNineInTen'), shown(at.ninth_decile)],
     [dueText('dueEarliest'), shown(at.earliest)],
     [dueText('dueLatest'), shown(at.latest)],
@@ -194,16 +202,18 @@ function arrivals({ count, ...at }: Punctuality, runs: readonly OccurrenceRun[])
   );
 }
 
-function hours(seconds: number): string {
-  const minutes = Math.floor(seconds / 60);
-  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}`;
+/** Formats a time as hours and minutes in words, such as `2 hr 5 min`. */
+function distanceText(seconds: number): string {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const parts = [hours > 0 && unitText(hours, 'hour', 'short'), (hours === 0 || minutes > 0) && unitText(minutes, 'minute', 'short')];
+  return parts.filter(Boolean).join(' ');
 }
 
 /** Returns the time of day this many seconds after `clock`, which is `HH:MM`. */
 function clockAfter(clock: string, seconds: number): string {
   const [hour = 0, minute = 0] = clock.split(':').map(Number);
-  const minutes = Math.floor((((hour * 60 + minute) * 60 + seconds) / 60) % 1440);
-  return hours(((minutes + 1440) % 1440) * 60).padStart(5, '0');
+  const minutes = (Math.floor((((hour * 60 + minute) * 60 + seconds) / 60) % 1440) + 1440) % 1440;
+  return [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0')).join(':');
 }
 
 /** Signs for the states, so that the calendar can be read without colours. */

@@ -12,7 +12,7 @@ import { field, localTime } from '../fields.ts';
 import { text } from '../language.ts';
 import { ask, errorText, Refused, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, tell } from '../section.ts';
+import { badge, iconedButton, tell } from '../section.ts';
 import { clear, datum, dueElement, timeElement } from '../shown.ts';
 import type { Column } from '../table.ts';
 
@@ -119,9 +119,14 @@ export function act(question: () => Promise<boolean>, reload: () => Promise<void
   return () => void tell(question().then((isDone) => (isDone ? reload() : undefined)));
 }
 
+/** A file that came in time is seldom expected once more, so its button is only an icon. */
 function actions(one: ToldOccurrence, reload: () => Promise<void>): Child {
   if (one.watched === false) return undefined;
   const mayExcuse = one.state !== 'met' && one.state !== 'excused';
+  const ask = act(() => expectAgain(one), reload);
+  const isRare = one.state === 'met';
+  const again = iconedButton(isRare ? '' : dueText('expectAgain'), isRare ? 'refresh' : undefined, ask, isRare ? 'quiet small' : 'small');
+  if (isRare) again.title = again.ariaLabel = dueText('expectAgain');
   return make(
     'div.row',
     mayExcuse &&
@@ -131,13 +136,7 @@ function actions(one: ToldOccurrence, reload: () => Promise<void>): Child {
         act(() => excuse(one), reload),
         'small',
       ),
-    one.state !== 'waiting' &&
-      makeButton(
-        dueText('expectAgain'),
-        undefined,
-        act(() => expectAgain(one), reload),
-        'small',
-      ),
+    one.state !== 'waiting' && again,
   );
 }
 
