@@ -187,7 +187,7 @@ browserTest('long collections show 50 items; a button shows 50 more; on phones, 
   assert.ok(Math.abs(edges.icon - edges.left) < 6, `the buttons begin where the text begins: ${JSON.stringify(edges)}`);
 });
 
-browserTest('at 768 and 1024 px, addresses and accounts of locks have one line, and all sections are in view', async (t) => {
+browserTest('a lock has one line on tablets; all sections are in view there, and in a menu on phones', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE', viewport: { width: 768, height: 800 } });
   const longPath = `/srv/files/alice/${'quarterly-reports/'.repeat(4)}budget.xlsx`;
@@ -213,15 +213,36 @@ browserTest('at 768 and 1024 px, addresses and accounts of locks have one line, 
     assert.ok(await table.evaluate((element) => element.scrollWidth <= element.clientWidth), `${width}: no column is cut`);
   }
   const links = page.locator('#sections a');
-  const isInView = (one: 'last' | 'current') =>
-    (one === 'last' ? links.last() : page.locator('#sections [aria-current]')).evaluate((link) => {
-      const { left, right } = link.getBoundingClientRect();
-      return left >= 0 && right <= link.ownerDocument.documentElement.clientWidth;
-    });
-  await page.setViewportSize({ width: 768, height: 800 });
-  assert.ok(await isInView('last'), 'all sections are in view on a tablet');
-  await page.setViewportSize({ width: 375, height: 800 });
-  await until('the current section is scrolled into view', () => isInView('current'));
+  await page.setViewportSize({ width: 706, height: 800 });
+  const isInView = await links.last().evaluate((link) => link.getBoundingClientRect().right <= 706);
+  assert.ok(isInView, 'all sections are in view on a tablet');
+  await page.route(/\/api\/overview$/, async (route) => {
+    const reply = await route.fetch();
+    await route.fulfill({ response: reply, json: { ...(await reply.json()), held_uploads: 3, missing_files: 2 } });
+  });
+  await page.setViewportSize({ width: 320, height: 800 });
+  await page.reload();
+  const opener = page.getByRole('button', { name: 'Konten 5' });
+  await opener.waitFor();
+  assert.equal(await links.first().isVisible(), false);
+  await opener.press('ArrowDown');
+  assert.equal(await focused(page), 'Übersicht');
+  await page.keyboard.press('End');
+  assert.equal(await focused(page), 'Konfiguration');
+  const boxes = await links.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+  assert.equal(boxes.length, 8);
+  for (const { left, right, height } of boxes) assert.ok(left >= 0 && right <= 320 && height >= 44, 'each section is in view');
+  assert.deepEqual(await page.locator('#sections .count').allTextContents(), ['3', '2']);
+  await page.keyboard.press('Escape');
+  assert.match(await focused(page), /^Konten/);
+  await opener.click();
+  await links.getByText('Ereignisse').click();
+  await links.first().waitFor({ state: 'hidden' });
+  assert.equal(await page.evaluate('document.activeElement.id'), 'main');
+  await page.getByRole('button', { name: 'Ereignisse 5' }).click();
+  await page.goBack();
+  await links.first().waitFor({ state: 'hidden' });
+  await opener.waitFor();
 });
 
 browserTest('a ban shows when it began and how many logins failed; this number is a link to their events', async (t) => {
@@ -265,3 +286,7 @@ browserTest('if the reply to an earlier search of the accounts arrives last, the
   await panelOf(page, 'Links').waitFor();
   assert.equal(await none.count(), 0);
 });
+
+function focused(page: Page): Promise<string> {
+  return page.evaluate<string>('document.activeElement.textContent');
+}

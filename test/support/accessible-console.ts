@@ -35,6 +35,12 @@ export async function assertConsoleAccessible(t: TestContext, colorScheme: 'ligh
     while ((await closed.count()) > 0) await closed.first().click();
     await look(`${hash}, opened`);
   }
+  const sections = page.locator('#section');
+  if (await sections.isVisible()) {
+    await sections.click();
+    await look('sections');
+    await page.keyboard.press('Escape');
+  }
   await page.goto(`${console.url}/#accounts`);
   await page.getByRole('button', { name: 'End' }).first().click();
   await page.getByRole('dialog').waitFor();

@@ -14,7 +14,7 @@ export async function signIn(page: Page, url: string, hash = '', role: keyof typ
   await page.locator('#username').fill(name);
   await page.locator('#password').fill(password);
   await page.locator('main form button').click();
-  await page.locator('#sections a').first().waitFor();
+  await page.locator('.signed-in').waitFor();
 }
 
 /** The passwords of the administrators of `consoleService`. */

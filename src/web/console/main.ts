@@ -31,6 +31,7 @@ function showNavigation(administrator: SignedIn | undefined): void {
   const navigation = byId('sections');
   navigation.hidden = administrator === undefined;
   navigation.ariaLabel = text('sections');
+  byId('section').title = text('sections');
   document.body.classList.toggle('signed-in', administrator !== undefined);
   byId('sign-out').hidden = administrator === undefined;
   const skip = document.querySelector<HTMLAnchorElement>('a.skip');
@@ -71,17 +72,17 @@ function markSection({ section, id, query }: Route): void {
     const isShown = isKnown && link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
   }
-  centreSection();
+  byId('section-name').textContent = text(isKnown ? section : 'sections');
   document.title = `${text(isKnown ? section : 'missing')} – svc console`;
 }
 
-/** Scrolls the link to the current section to the middle, because a phone has room for only three links. */
-function centreSection(): void {
-  const navigation = byId('sections');
-  const link = navigation.querySelector<HTMLElement>('[aria-current]');
-  if (link) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
+/** On phones, which have no room for all sections beside each other, the sections are a menu. */
+const phone = matchMedia('(max-width: 44rem)');
+function foldSections(): void {
+  byId('sections').popover = phone.matches ? 'auto' : null;
 }
-addEventListener('resize', centreSection);
+phone.addEventListener('change', foldSections);
+foldSections();
 
 /** The names that the query of a search may have. */
 const searchNames: Partial<Record<SectionName, string>> = {
@@ -209,6 +210,7 @@ if (location.pathname !== '/') history.replaceState(null, '', `/#${location.path
 startThemes();
 startLanguages();
 startMenu();
+startMenu('sections');
 byId('sign-out').addEventListener('click', () => void tell(signOut().then(start)));
 document.addEventListener('signedout', () => void start());
 document.addEventListener('lost', () => void findServer());
@@ -258,6 +260,7 @@ function leaveView(): void {
   shown.abort();
   clearTimeout(scrolling);
   document.dispatchEvent(new Event('viewchange'));
+  if (phone.matches) byId('sections').hidePopover();
   byId('notices').replaceChildren();
 }
 

@@ -74,12 +74,17 @@ export function showFrame({ server, held_uploads, missing_files }: Overview): vo
   showCount('expectations', missing_files);
 }
 
-/** Shows a number beside the link to a section. */
-export function showCount(section: 'held' | 'expectations', count: number): void {
+const counts = { held: 0, expectations: 0 };
+
+/** Shows a number beside the link to a section, and the sum of these numbers on the button that opens the sections. */
+export function showCount(section: keyof typeof counts, count: number): void {
   const place = document.querySelector<HTMLElement>(`[data-section="${section}"] .count`);
   if (!place) return;
+  counts[section] = count;
   place.textContent = count ? numberText(count) : '';
   place.title = count ? text(section === 'held' ? 'problemHeld' : 'problemMissing', { count }) : '';
+  const sum = counts.held + counts.expectations;
+  byId('sum').textContent = sum ? numberText(sum) : '';
 }
 
 export function wayTo(section: SectionName): HTMLElement {

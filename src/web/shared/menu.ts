@@ -31,10 +31,10 @@ export function addToMenu(button: HTMLButtonElement): void {
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }
 
-/** Makes the arrow keys, Home and End move the focus in the menu. The menu is a popover, so it opens and closes without scripts. */
-export function startMenu(): void {
-  const menu = byId('menu');
-  const opener = document.querySelector<HTMLElement>('[popovertarget=menu]');
+/** Makes the arrow keys, Home and End move the focus in a menu. The menu is a popover, so it opens and closes without scripts. */
+export function startMenu(id = 'menu'): void {
+  const menu = byId(id);
+  const opener = document.querySelector<HTMLElement>(`[popovertarget=${id}]`);
   const onKey = (event: KeyboardEvent) => {
     const isOpen = menu.matches(':popover-open');
     // The page must not handle the key as well: Escape would clear the selection, and arrows would move to the list.
