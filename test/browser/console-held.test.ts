@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator, Route } from 'playwright-core';
@@ -28,6 +29,12 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await page.setViewportSize({ width: 1280, height: 800 });
   const since = row('good').locator('time');
   assert.deepEqual([await since.innerText(), /\d:\d\d:\d\d/.test((await since.getAttribute('title')) ?? '')], ['Now', true]);
+  const sha256 = createHash('sha256').update('odd good').digest('hex');
+  assert.ok(seen.includes(`SHA-256 ${sha256.slice(0, 12)}…`), seen);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await row('good').getByRole('button', { name: 'Copy SHA-256' }).click();
+  await page.getByText('The SHA-256 was copied.').waitFor();
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), sha256);
   const download = page.waitForEvent('download');
   await row('good').getByRole('link', { name: 'Download' }).click();
   const saved = join(server.folder, 'saved');
@@ -65,7 +72,9 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await server.put('/home/fourth', 'odd');
   await signIn(viewer, console.url, '#held', 'viewer');
   await viewer.locator('main tbody tr', { hasText: '/fourth' }).waitFor();
-  assert.equal(await viewer.locator('main tbody button, main tbody a').count(), 0);
+  assert.equal(await viewer.locator('main tbody a').count(), 0);
+  const offered = await viewer.locator('main tbody button').evaluateAll((buttons) => buttons.map(({ ariaLabel }) => ariaLabel));
+  assert.deepEqual(offered, ['Copy SHA-256']);
 });
 
 browserTest('a reviewer selects held uploads and decides about all of them at once; the question names their number', async (t) => {

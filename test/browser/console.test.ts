@@ -108,7 +108,7 @@ browserTest('no section offers a viewer a control that changes something; an ope
     .set('#configuration', ['Refresh', ''])
     .set('#accounts', ['Search', 'Accounts', ...tables])
     .set('#accounts/anna', tables)
-    .set('#held', ['Refresh'])
+    .set('#held', ['Refresh', ''])
     .set('#expectations', ['Refresh', ''])
     .set('#expectations/orders', ['Refresh']);
   assert.deepEqual(found, expected);

@@ -1,7 +1,9 @@
 import { make, makeButton } from '../shared/dom.ts';
+import { notice } from '../shared/notices.ts';
 import { spans } from './events/query.ts';
 import { text, translate } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
+import { actionButton } from './section.ts';
 import type { Column } from './table.ts';
 
 let made = 0;
@@ -15,6 +17,18 @@ export function field<E extends HTMLInputElement | HTMLSelectElement | HTMLTextA
 ): HTMLElement {
   input.id ||= `field-${++made}`;
   return make('div', { className: `field ${className}` }, make('label', { htmlFor: input.id }, label), input);
+}
+
+/**
+ * Builds a button that copies a text, and then says so.
+ * @param refused called if the browser does not let the page copy, which without https is always so; by default, a notice says so
+ */
+export function copyButton(label: string, content: () => string, done: string, className = '', refused?: () => void): HTMLButtonElement {
+  const copy = async () => {
+    await navigator.clipboard.writeText(content());
+    notice(done);
+  };
+  return actionButton(label, 'copy', () => (refused ? copy().catch(refused) : copy()), className);
 }
 
 /** Builds a list of choices. The first one is selected. */

@@ -1,15 +1,15 @@
 import type { AttemptView, OpenedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
 import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
-import { notice } from '../../shared/notices.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { accountPageLink, conditionLink } from '../events/event-table.ts';
+import { copyButton } from '../fields.ts';
 import { faultText, findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
+import { badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
 import { datum, timeElement } from '../shown.ts';
 import { makeTable } from '../table.ts';
 import { bodySource } from '../values.ts';
@@ -81,10 +81,7 @@ function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | u
 
 /** Builds a button that copies the request as a curl command. Secrets are masked, as on the page. */
 function copyAsCurl(sending: Sending): HTMLElement {
-  return actionButton(handlerText('copyCurl'), 'copy', async () => {
-    await navigator.clipboard.writeText(curlCommand(sending));
-    notice(handlerText('curlCopied'));
-  });
+  return copyButton(handlerText('copyCurl'), () => curlCommand(sending), handlerText('curlCopied'));
 }
 
 /** Quotes a text as one argument of a POSIX shell. */

@@ -8,7 +8,7 @@ import en from '../../texts/held/en.json' with { type: 'json' };
 import es from '../../texts/held/es.json' with { type: 'json' };
 import fr from '../../texts/held/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
-import { field, selection } from '../fields.ts';
+import { copyButton, field, selection } from '../fields.ts';
 import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { ask } from '../request.ts';
@@ -56,13 +56,25 @@ function verdictList({ verdicts }: Held): HTMLElement {
   return make('ul.plain-list', ...items);
 }
 
+/** Shows the beginning of a SHA-256 in the form of `sha256sum`, with a button that copies the whole. */
+function digestLine(base64: string): HTMLElement {
+  const whole = [...atob(base64)].map((byte) => byte.charCodeAt(0).toString(16).padStart(2, '0')).join('');
+  const shown = make('code', { title: whole }, `${whole.slice(0, 12)}…`);
+  const showWhole = () => {
+    shown.textContent = whole;
+    getSelection()?.selectAllChildren(shown);
+  };
+  const copy = copyButton('', () => whole, heldText('heldCopied'), 'quiet small', showWhole);
+  copy.ariaLabel = copy.title = heldText('heldCopy');
+  return make('span.hint.digest', make('span', 'SHA-256 ', shown), copy);
+}
+
 const columns: readonly Column<Held>[] = [
   {
     title: text('path'),
     cell: ({ path, account, size, time, digest }) => {
-      const sha = `SHA-256 ${digest['sha-256']}`;
       const about = make('span.hint', datum(account), ` · ${sizeText(size)} · `, ageElement(time));
-      return make('div.stacked', pathDatum(path), about, make('span.hint.digest', { title: sha }, sha));
+      return make('div.stacked', pathDatum(path), about, digestLine(digest['sha-256']));
     },
     className: 'held-path',
   },
