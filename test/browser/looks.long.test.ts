@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { strToU8, zipSync } from 'fflate';
 import type { Page } from 'playwright-core';
@@ -219,4 +219,28 @@ browserTest('in the grid the height of long names is limited; the row of an open
   const names = page.locator('tbody a.i');
   for (const height of await names.evaluateAll((links) => links.map((link) => link.getBoundingClientRect().height)))
     assert.ok(height > 100 && height < 190, `${height} px`);
+});
+
+browserTest('recent changes in German: on screens of 1024 px each row has one line, with one baseline', async (t) => {
+  const server = await startServer(t, { group: { show_recent: true } });
+  for (const name of ['a.txt', 'b.csv']) await server.put(`/home/${name}`, 'x');
+  rmSync(join(server.home, 'a.txt'));
+  await server.send('DELETE', '/home/b.csv');
+  const page = await openFolder(t, server, { viewport: { width: 1024, height: 768 }, locale: 'de' });
+  await page.getByRole('link', { name: 'Letzte Änderungen' }).click();
+  await page.getByText('Hochgeladen, nicht mehr da').first().waitFor();
+  await page.waitForFunction('getComputedStyle(document.querySelector(".facts")).display === "grid"');
+  const heights = await page.locator('.recent > li').evaluateAll((rows) => rows.map((row) => row.offsetHeight));
+  assert.ok(heights.length > 1 && Math.max(...heights) - Math.min(...heights) <= 1, heights.join());
+  const bottoms = (selector: string) =>
+    page.locator(`.recent > li > ${selector}`).evaluateAll((all) =>
+      all.map((words) => {
+        const mark = words.ownerDocument.createElement('span');
+        words.append(mark);
+        mark.style.display = 'inline-block';
+        return mark.getBoundingClientRect().bottom;
+      }),
+    );
+  const [ofNames, ofFacts] = [await bottoms(':first-child > bdi'), await bottoms('.facts > span:last-child')];
+  for (const [index, bottom] of ofNames.entries()) assert.ok(Math.abs(bottom - (ofFacts[index] ?? 0)) < 1, `row ${index}`);
 });

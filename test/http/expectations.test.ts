@@ -77,12 +77,17 @@ test('the page needs no scripts, names no file of other accounts, and shows host
   assert.equal(page.status, 200);
   assert.match(page.text, /&lt;b&gt;Orders&lt;\/b&gt;/);
   assert.match(page.text, /href="\/home\/alices%3Ci%3E\.csv"/);
-  assert.match(page.text, /in time[\s\S]*Bills[\s\S]*<strong class="state missing">missing<\/strong>/);
   assert.match(
     page.text,
-    /Next due: .* UTC<\/span> &middot; <code><bdi>\/bills-20\d{6}\.pdf<\/bdi><\/code>/,
-    'the path has the date when the file is due',
+    /in time[\s\S]*Bills<\/bdi> <strong class="state missing">missing<\/strong>/,
+    'the state is beside the name',
   );
+  assert.match(
+    page.text,
+    /Next due: .* UTC<\/span><span class="dot">&nbsp;&middot; <\/span><a href="\/home\/"><code><bdi>\/bills-20\d{6}\.pdf<\/bdi><\/code><\/a>/,
+    'the path has the date when the file is due, and leads to its folder',
+  );
+  assert.match(page.text, /<a class="button" href="\/home\/" aria-label="Upload: Bills">/);
   assert.doesNotMatch(page.text, /bobs|<b>|<i>/);
   assert.doesNotMatch((await server.get(url)).text, /bobs/);
   for (const [language, words] of [
@@ -100,4 +105,28 @@ test('the page needs no scripts, names no file of other accounts, and shows host
   const other = { user: `carol:${testPassword}`, headers: html };
   assert.doesNotMatch((await server.get('/home/', other)).text, /__svc__\/expectations/);
   assert.equal((await server.get(url, other)).status, 403);
+});
+
+test('only accounts that may list the folder get a link to it, and only those that may write get the button for an upload', async (t) => {
+  const server = await startServer(t, {
+    groups: {
+      READERS: { home_folder_path: '.', show_expectations: true, permissions: [['allow-read', 'allow-list', 'allow-traverse']] },
+      SENDERS: { home_folder_path: '.', show_expectations: true, permissions: [['allow-write']] },
+    },
+    account: { group: 'READERS' },
+    accounts: { bob: { password: await cheapHash(testPassword), group: 'SENDERS' } },
+    expectations: {
+      read: { every: '1d', account: 'alice', path: '/a-*.csv' },
+      away: { every: '1d', account: 'alice', path: '/away/*' },
+      sent: { every: '1d', account: 'bob', path: '/in/b-*.csv' },
+    },
+  });
+  const page = async (user?: string) => (await server.get(url, { headers: { accept: 'text/html' }, ...(user && { user }) })).text;
+  const own = await page();
+  assert.match(own, /<a href="\/home\/"><code><bdi>\/a-\*\.csv<\/bdi><\/code><\/a>/);
+  assert.match(own, /<span class="dot">&nbsp;&middot; <\/span><code><bdi>\/away\/\*</, 'a folder that does not exist is no link');
+  assert.doesNotMatch(own, /aria-label="Upload/);
+  const ofBob = await page(`bob:${testPassword}`);
+  assert.match(ofBob, /<span class="dot">&nbsp;&middot; <\/span><code><bdi>\/in\/b-\*\.csv/);
+  assert.match(ofBob, /<a class="button" href="\/home\/in\/" aria-label="Upload: sent">/);
 });

@@ -54,7 +54,7 @@ function groupItems(language: Language, files: AccountFiles, { changes, kind, ro
   const count = language.text('items', { count: items.length });
   const what = root !== undefined && inspect(files, shown) ? html`${bdi(baseName(shown))} (${count})` : count;
   return [
-    html`<li><details><summary class="${root !== undefined ? 'i folder' : found[0]?.classes}">${language.text(kindTexts[kind])}${language.text('colon')}${what}</summary>
+    html`<li><details><summary class="${root !== undefined ? 'i folder' : found[0]?.classes}"><span>${language.text(kindTexts[kind])}${language.text('colon')}${what}</span></summary>
 <ul class="recent">
 ${items}
 </ul></details>
@@ -96,7 +96,8 @@ function description(language: Language, files: AccountFiles, { kind, path: chan
   return html`${before}${bdi(baseName(from))}${after}`;
 }
 
-function parsedPath(text: string): VirtualPath | undefined {
+/** @returns undefined if the text is not a valid path */
+export function parsedPath(text: string): VirtualPath | undefined {
   try {
     return parseVirtualPath(text);
   } catch {
