@@ -15,6 +15,16 @@ browserTest(
     await signIn(page, console.url, '#events');
     const bar = page.getByRole('combobox', { name: 'Search' });
     const rows = page.locator('main tbody tr');
+    await rows.first().waitFor();
+    await page.keyboard.press('/');
+    await page.locator('#event-query:focus').waitFor();
+    await page.keyboard.press('/');
+    assert.equal(await bar.inputValue(), '/', 'in a field, the key is a character');
+    await bar.fill('');
+    await page.locator('main').getByRole('link', { name: 'Skip to the results' }).press('Enter');
+    await page.locator('.panel:focus').waitFor();
+    await page.keyboard.press('Tab');
+    await rows.locator(':focus').waitFor();
     await bar.fill('event:delet');
     await page.getByRole('option', { name: 'file removed', exact: false }).first().waitFor();
     await rows.filter({ hasText: 'alice' }).first().waitFor();

@@ -8,6 +8,14 @@ browserTest('events appear as they happen, are found by a search, and have pages
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '#events');
   await page.locator('.heading .badge.good').waitFor();
+  const refused = await server.get('/home/', { headers: { authorization: 'Basic ' } });
+  assert.equal(refused.status, 401);
+  const nobody = page.locator('.of-account .hint', { hasText: 'not signed in' }).first();
+  await nobody.waitFor();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  assert.ok(await nobody.evaluate((name) => (name.closest('td')?.scrollWidth ?? 0) <= (name.closest('td')?.clientWidth ?? 0)), 'not cut');
+  const event = page.locator('main tbody tr', { has: nobody }).locator('.event-name').first();
+  assert.ok(((await event.boundingBox())?.height ?? 99) < 30, 'the event has one line');
   await server.put('/home/seen.txt', 'one');
   await page.locator('main tbody tr', { hasText: '/seen.txt' }).first().waitFor();
   await page.getByRole('combobox', { name: 'Search' }).fill('event:40017 account:alice');

@@ -31,6 +31,17 @@ export function copyButton(label: string, content: () => string, done: string, c
   return actionButton(label, 'copy', () => (refused ? copy().catch(refused) : copy()), className);
 }
 
+/** Builds a link to the results of a search. It is visible while it has the focus. */
+export function skipTo(results: HTMLElement): HTMLElement {
+  const link = make('a.skip', { href: location.hash }, text('skipToResults'));
+  link.addEventListener('click', (event) => {
+    event.preventDefault();
+    results.tabIndex = -1;
+    results.focus();
+  });
+  return link;
+}
+
 /** Builds a list of choices. The first one is selected. */
 export function choice(name: string, values: readonly (readonly [value: string, label: string])[]): HTMLSelectElement {
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));

@@ -180,8 +180,10 @@ const lostLine = make('p.lost', { role: 'alert' }, text('lost'));
 /** Replaces what the line about the unreachable server says, too. Nothing else may ask for a reload while the console keeps trying. */
 function dropRepeated(): void {
   const repeated = [text('partMissing'), text('noConnection')];
-  for (const line of byId('main').querySelectorAll(':is(main, .more) > .notice.error'))
-    if (repeated.includes(line.textContent ?? '')) line.replaceWith(...(line.parentElement?.id === 'main' ? [loadingLine()] : []));
+  const main = byId('main');
+  for (const line of main.querySelectorAll(':is(main, .more) > .notice.error'))
+    if (repeated.includes(line.textContent ?? '')) line.replaceWith(...(line.parentElement === main ? [loadingLine()] : []));
+  for (const line of main.querySelectorAll('.loading')) line.textContent = text('notLoaded');
 }
 
 /** Shows a message while the server is unreachable. Afterwards, reloads the page if a section could not be loaded. */
@@ -216,6 +218,17 @@ document.addEventListener('signedout', () => void start());
 document.addEventListener('lost', () => void findServer());
 byId('sections').addEventListener('click', ({ target }) => {
   if (target instanceof Element && target.closest('a')?.hash === location.hash) void show('');
+});
+addEventListener('keydown', (event) => {
+  const { key, ctrlKey, metaKey, altKey, target } = event;
+  // In a field or a dialog, the key is a character.
+  const isTyped = target instanceof Element && target.closest('input:not([type=checkbox]), select, textarea, dialog');
+  if (key !== '/' || ctrlKey || metaKey || altKey || isTyped) return;
+  const field = byId('main').querySelector<HTMLElement>('[type=search], #event-query, .filter [name]');
+  if (!field) return;
+  event.preventDefault();
+  field.closest('details')?.setAttribute('open', '');
+  field.focus();
 });
 addEventListener(
   'hashchange',

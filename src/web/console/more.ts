@@ -1,6 +1,6 @@
 import { make } from '../shared/dom.ts';
 import { text } from './language.ts';
-import { actionButton, isAbort, problem } from './section.ts';
+import { actionButton, isAbort, loadingLine, problem } from './section.ts';
 import { focusRow } from './table.ts';
 
 /** Fetches and shows the next page. @returns whether there are more pages, and the first new row, to which the keyboard focus moves */
@@ -25,7 +25,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal, isAlone = true) 
   const load = async (isAsked = false): Promise<void> => {
     if (isBusy) return;
     isBusy = true;
-    element.replaceChildren(make('p.hint', text('loading')));
+    element.replaceChildren(loadingLine());
     observer.disconnect();
     try {
       const { hasMore, first } = await next();

@@ -2,7 +2,7 @@ import type { DeliveryPage, ListedDelivery } from '../../../console/api/schemas/
 import type { ReplayList, ReplayView } from '../../../console/api/schemas/replays.ts';
 import { make } from '../../shared/dom.ts';
 import { withoutSpan } from '../events/query.ts';
-import { choice, field, filterForm, openSearch, selection, timePresets } from '../fields.ts';
+import { choice, field, filterForm, openSearch, selection, skipTo, timePresets } from '../fields.ts';
 import { findHandlers, handlerChoice, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
@@ -36,18 +36,15 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary small');
   offer();
   const replayFailed = replayButton(text('replayFailed'), () => failedRequest(asked));
-  main.replaceChildren(
-    heading(text('deliveries'), replayFailed),
-    filter(query, handlers),
-    make(
-      'section.panel',
-      // The check box stands at the beginning of its line, above those of the rows, so the title is only for screen readers.
-      make(replayChosen ? 'h2.hidden' : 'h2', text('latest')),
-      replayChosen && make('div.heading.bulk', element, replayChosen, unchoose),
-      table.element,
-      more.element,
-    ),
+  const results = make(
+    'section.panel',
+    // The check box stands at the beginning of its line, above those of the rows, so the title is only for screen readers.
+    make(replayChosen ? 'h2.hidden' : 'h2', text('latest')),
+    replayChosen && make('div.heading.bulk', element, replayChosen, unchoose),
+    table.element,
+    more.element,
   );
+  main.replaceChildren(heading(text('deliveries'), replayFailed), skipTo(results), filter(query, handlers), results);
   await Promise.all([more.load().then(offer), tell(showReplays(main, signal))]);
 }
 

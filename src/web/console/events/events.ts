@@ -2,7 +2,7 @@ import type { EventHistogram, EventPage } from '../../../console/api/schemas/eve
 import { shortTime } from '../../shared/dates.ts';
 import { make, makeSvg } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import { changed, field, folded, localTime, openSearch, tellUnder, timePresets } from '../fields.ts';
+import { changed, field, folded, localTime, openSearch, skipTo, tellUnder, timePresets } from '../fields.ts';
 import { colon, text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
@@ -107,7 +107,14 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     table.element,
     more.element,
   );
-  main.replaceChildren(heading(text('events'), tail.badge, tail.button), bar.element, range.element, chart.element, results);
+  main.replaceChildren(
+    heading(text('events'), tail.badge, tail.button),
+    skipTo(results),
+    bar.element,
+    range.element,
+    chart.element,
+    results,
+  );
   const isSearched = bar.isGood() && range.isGood;
   if (!isSearched) {
     replay?.setAttribute('disabled', '');
