@@ -11,6 +11,8 @@ import { replyReason, send } from '../server.ts';
 import { copyButton, shareText } from './copy-field.ts';
 import { linksUrl, memberPath } from './shared-marks.ts';
 
+const daySeconds = 86_400;
+
 /** Suggested lifetimes in days, besides the default and the maximum. */
 const offeredDays = [1, 7, 30, 90];
 
@@ -73,9 +75,22 @@ function tellProblem(reason: string): void {
 async function shareAs(path: string, name: string, kinds: readonly string[], like?: ListedLink): Promise<void> {
   const { usualDays, maxDays, needsPassword } = limits();
   const lifeMs = like && Date.parse(like.expires) - Date.parse(like.created);
-  const wantedDays = lifeMs === undefined ? usualDays : Math.min(maxDays, Math.max(1, Math.round(lifeMs / 86_400_000)));
+  const wantedDays = lifeMs === undefined ? usualDays : Math.min(maxDays, Math.max(1, Math.round(lifeMs / 1000 / daySeconds)));
   const kind = make('select', ...kinds.map((value) => make('option', { value }, shareText(value === 'drop' ? 'toDrop' : 'toDownload'))));
-  const days = make('select', ...dayOptions(wantedDays, maxDays));
+  const days = make('select', ...dayOptions(wantedDays, maxDays), make('option', { value: 'date' }, shareText('untilDate')));
+  const lastDay = make('input', {
+    type: 'date',
+    required: true,
+    disabled: true,
+    min: localDay(1),
+    max: localDay(maxDays),
+    value: localDay(wantedDays),
+  });
+  const lastDayField = make('label.labelled', { hidden: true }, shareText('lastDay'), lastDay);
+  days.addEventListener('change', () => {
+    lastDayField.hidden = days.value !== 'date';
+    lastDay.disabled = lastDayField.hidden;
+  });
   const isLocked = needsPassword || like?.has_password === true;
   const password = make('input', { type: 'password', autocomplete: 'new-password', required: isLocked, maxLength: 150 });
   const value = String(like?.maximum_downloads ?? '');
@@ -92,6 +107,7 @@ async function shareAs(path: string, name: string, kinds: readonly string[], lik
     content: [
       make('label.labelled', { hidden: kinds.length < 2 }, shareText('forWhat'), kind),
       make('label.labelled', shareText('validFor'), days),
+      lastDayField,
       make('label.labelled', shareText(isLocked ? 'passwordRequired' : 'passwordOptional'), password),
       downloadsField,
       make('label.labelled', shareText('noteOptional'), note),
@@ -102,7 +118,7 @@ async function shareAs(path: string, name: string, kinds: readonly string[], lik
       const body = {
         path,
         kind: kind.value,
-        expires: Number(days.value) * 86_400,
+        expires: days.value === 'date' ? Math.min(maxDays * daySeconds, secondsUntil(lastDay.value)) : Number(days.value) * daySeconds,
         ...(password.value !== '' && { password: password.value }),
         ...(downloads.value !== '' && kind.value === 'download' && { maximum_downloads: Number(downloads.value) }),
         ...(note.value.trim() !== '' && { note: note.value.trim() }),
@@ -125,6 +141,20 @@ async function shareAs(path: string, name: string, kinds: readonly string[], lik
 function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
   const choices = [...new Set([...offeredDays.filter((days) => days <= maxDays), usualDays, maxDays])].sort((a, b) => a - b);
   return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));
+}
+
+/** Returns the date of a coming day in the user's time zone, as the value of a date field. */
+function localDay(daysFromNow: number): string {
+  const day = new Date();
+  day.setDate(day.getDate() + daysFromNow);
+  return [day.getFullYear(), day.getMonth() + 1, day.getDate()].map((part) => String(part).padStart(2, '0')).join('-');
+}
+
+/** Returns the number of seconds until a day ends in the user's time zone. @param day value of a date field */
+function secondsUntil(day: string): number {
+  const end = new Date(`${day}T00:00`);
+  end.setDate(end.getDate() + 1);
+  return Math.floor((end.getTime() - Date.now()) / 1000);
 }
 
 async function showLink({ url, expires }: NewLink, isLocked: boolean): Promise<void> {
