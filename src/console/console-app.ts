@@ -5,7 +5,7 @@ import { namesType } from '../lib/headers/accept-header.ts';
 import { answerFault, answerJson } from './answer.ts';
 import { explainDecision, listAccounts, listGrants, revokeGrants, showAccount } from './api/accounts.ts';
 import { testLogin } from './api/auth-test.ts';
-import { actOnHeld, collectionNames, listItems, removeItems, restoreItems, sendHeldContent } from './api/collections.ts';
+import { actOnHeld, collectionNames, findHeldTargets, listItems, removeItems, restoreItems, sendHeldContent } from './api/collections.ts';
 import { reloadConfiguration, showChanges, showConfiguration, showFindings } from './api/configuration.ts';
 import { cancelReplay, listDeliveries, listReplays, showDelivery, showReplay, showReplayResults, startReplay } from './api/deliveries.ts';
 import { countEvents, followEvents, listEventKinds, listEvents, showEvent } from './api/events.ts';
@@ -81,6 +81,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/trash/restore', restoreItems);
   app.get('/api/held', listItems('held'));
   app.get('/api/held/:id/content', sendHeldContent);
+  app.post('/api/held/targets', findHeldTargets);
   for (const action of heldActions) app.post(`/api/held/${action}`, actOnHeld(action));
   for (const kind of ['token', 'link'] as const) {
     app.get(`/api/${kind}s`, listGrants(kind));

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { HeldContent } from '../files/inspections/holding.ts';
+import type { ReleaseTarget } from '../files/inspections/release.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { fault } from '../webhooks/records/delivery-record-schema.ts';
@@ -161,6 +162,8 @@ export interface Collection {
   restore?(items: readonly Item[], by?: string, path?: string): Promise<Item[]>;
   /** Returns the content of an item. Only `held` has this function. @throws ServiceError `not-found` */
   content?(id: string): Promise<HeldContent>;
+  /** Finds what has the name of an item. Only `held` has this function. @throws ServiceError `not-found` */
+  target?(id: string): Promise<ReleaseTarget | undefined>;
   /** Actions other than removal, each on one item. Only `held` has such actions. */
   readonly actions?: Readonly<Record<HeldAction, (id: string, by: string, reason?: string) => Promise<void>>>;
 }

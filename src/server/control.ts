@@ -9,6 +9,7 @@ import type { EventContext } from '../events/event.ts';
 import { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { HeldUpload, Holding } from '../files/inspections/holding.ts';
+import { heldPaths, releaseTarget } from '../files/inspections/release.ts';
 import { LockGuard } from '../files/locks/lock-guard.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
 import { type AccountTrashed, endForAdministrator, listAllTrash } from '../files/trash/trash-upkeep.ts';
@@ -40,7 +41,7 @@ export function controlledCollections({ sessions, locks, bans, files, context }:
     bans: banCollection(bans, clock),
     uploads: uploadCollection(files),
     trash: trashCollection(files, context),
-    held: heldCollection(files.held),
+    held: heldCollection(files),
   };
 }
 
@@ -166,11 +167,16 @@ function trashCollection(files: FilesEnvironment, context: EventContext): Collec
   };
 }
 
-function heldCollection(held: Holding): Collection {
+function heldCollection(files: FilesEnvironment): Collection {
+  const { held } = files;
   return {
     list: async () => (await held.list()).map((record) => ({ handle: record.id, shown: shownHeld(record, held) })),
     remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => held.discard(handle, undefined)),
     content: (id) => held.content(id),
+    async target(id) {
+      const record = await held.find(id);
+      return releaseTarget(heldPaths(files, record), record);
+    },
     actions: {
       release: (id, administrator) => held.release(id, { administrator }),
       discard: (id, administrator, reason) => held.discard(id, { administrator }, reason),

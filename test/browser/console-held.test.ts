@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { Locator, Route } from 'playwright-core';
 import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asReviewer, signIn, startConsole } from '../support/console.ts';
-import { visible } from '../support/inspecting.ts';
 import { startInspector } from '../support/inspector.ts';
 import { until } from '../support/receiver.ts';
 
@@ -15,6 +14,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
     inspections: { check: { name: 'Content check', type: 'http', url: inspector.url } },
     group: { inspections: [['check']] },
   });
+  await server.put('/home/good', 'fine');
   for (const name of ['good', 'wrong']) await server.put(`/home/${name}`, `odd ${name}`);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await signIn(page, console.url, '#held', 'reviewer');
@@ -41,13 +41,19 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await (await download).saveAs(saved);
   assert.equal(readFileSync(saved, 'utf8'), 'odd good');
   await row('good').getByRole('button', { name: 'Release' }).click();
-  await page.locator('dialog').getByRole('button', { name: 'Release' }).click();
+  const dialog = page.locator('dialog');
+  await dialog.getByText(/^The file replaces the one of this name: 4 bytes, modified \d+ seconds? ago\.$/).waitFor();
+  await dialog.getByRole('button', { name: 'Release and replace' }).click();
   const released = page.getByText('The file was released.');
   await released.waitFor();
   await page.locator('#sections [data-section="overview"]').click();
   await released.waitFor({ state: 'detached' });
   await page.goBack();
-  await until('the released file is visible', () => visible(server.home).join() === 'good');
+  await until('the released file is visible', () => readFileSync(join(server.home, 'good'), 'utf8') === 'odd good');
+  await row('wrong').getByRole('button', { name: 'Release' }).click();
+  await dialog.getByText('The file becomes visible. No file of this name exists.').waitFor();
+  await dialog.getByRole('button', { name: 'Release', exact: true }).waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
   await row('wrong').getByRole('button', { name: 'Discard' }).click();
   await page.getByLabel('Reason, for the events').fill('Not ours.');
   await page.locator('dialog').getByRole('button', { name: 'Discard' }).click();
@@ -84,6 +90,7 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
     group: { inspections: [['check']] },
   });
   const names = ['a', 'b', 'c', 'd'];
+  await server.put('/home/a', 'fine');
   for (const name of names) await server.put(`/home/${name}`, `odd ${name}`);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await signIn(page, console.url, '#held', 'reviewer');
@@ -119,11 +126,12 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
   await bulk.getByRole('button', { name: 'Release 2' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('heading', { name: 'Release 2 files?' }).waitFor();
-  assert.deepEqual(await dialog.locator('li').allTextContents(), ['/a', '/b']);
-  await dialog.getByRole('button', { name: 'Release 2' }).click();
+  assert.deepEqual(await dialog.locator('.names').first().locator('li').allTextContents(), ['/a', '/b']);
+  assert.match(await dialog.locator('.notice.warn').innerText(), /^One of them replaces a file:\s+\/a \(4 bytes, \d+ seconds? ago\)$/);
+  await dialog.getByRole('button', { name: 'Release 2 and replace' }).click();
   await page.getByText('The file was released.').waitFor();
   await page.getByText('That did not work: There is no such held upload.').waitFor();
-  await until('the released file is visible', () => visible(server.home).join() === 'a');
+  await until('the released file is visible', () => readFileSync(join(server.home, 'a'), 'utf8') === 'odd a');
   await rows.nth(2).waitFor({ state: 'detached' });
   await bulk.getByRole('button').first().waitFor({ state: 'hidden' });
 

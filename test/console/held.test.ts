@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, unlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { TestRequest } from '../support/client.ts';
@@ -64,6 +64,43 @@ test('reviewers can change nothing but held uploads; viewers can neither decide 
   for (const body of [{}, { ids: [] }, { ids: id }, { ids: [id], other: 1 }])
     assert.equal((await act('release', body)).status, 400, JSON.stringify(body));
   assert.deepEqual(visible(server.home), []);
+});
+
+test('before a release, reviewers are told what has the name of each upload, and whether it is replaced', async (t) => {
+  const inspector = await startInspector(t);
+  const { server, console } = await startConsole(t, {
+    inspections: { check: { type: 'http', url: inspector.url } },
+    group: { inspections: [['check']] },
+    account: { permissions: [['allow-full-control'], ['/in/*', 'allow-create-file', 'allow-list']], on_name_taken: 'number' },
+  });
+  const hold = async (name: string, options: TestRequest = {}) => {
+    const reply = await server.put(`/home/${name}`, 'odd', options);
+    assert.equal(reply.status, 202, reply.text);
+    return String(reply.json<{ results: { held: string }[] }>().results[0]?.held);
+  };
+  await server.put('/home/old', 'fine');
+  mkdirSync(join(server.home, 'in'));
+  await server.put('/home/in/old', 'fine');
+  const ids = [
+    await hold('old'),
+    await hold('new'),
+    await hold('in/old'),
+    await hold('only-new', { headers: { 'if-none-match': '*' } }),
+    'nothing',
+  ];
+  writeFileSync(join(server.home, 'only-new'), 'came first');
+  const ask = (options: TestRequest) => console.post('/api/held/targets', { ids }, options);
+  const { results } = (await ask(asReviewer)).json<{
+    results: { target?: { size: number; modified: string; outcome: string } | null }[];
+  }>();
+  const { mtimeMs } = statSync(join(server.home, 'old'));
+  assert.deepEqual(results[0]?.target, { size: 4, modified: new Date(mtimeMs).toISOString(), outcome: 'replaced' });
+  assert.equal(results[1]?.target, null);
+  assert.equal(results[2]?.target?.outcome, 'numbered');
+  assert.deepEqual([results[3]?.target?.size, results[3]?.target?.outcome], [10, 'refused']);
+  assert.deepEqual(results[4], { id: 'nothing', error: 'There is no such held upload.' });
+  assert.equal((await ask(asViewer)).status, 403);
+  assert.deepEqual(visible(server.home).sort(), ['in', 'old', 'only-new']);
 });
 
 test('a held file of any type is downloaded as an attachment, and the download is an event', async (t) => {

@@ -167,6 +167,7 @@ async function reviews(server: TestServer, send: Exercise) {
     await send('GET', name, `${name}?account=alice`, 200);
     await send('POST', `${name}/revoke`, `${name}/revoke`, 200, withBody({ ids: ['unknown'] }));
   }
+  await send('POST', '/api/held/targets', '/api/held/targets', 200, withBody({ ids: [ids[0], 'other'] }, asReviewer));
   await send('GET', '/api/held/{id}/content', `/api/held/${ids[0]}/content`, 200, asReviewer);
   for (const [index, action] of ['release', 'inspect-again', 'discard'].entries())
     await send('POST', `/api/held/${action}`, `/api/held/${action}`, 200, withBody({ ids: [ids[index], 'other'] }, asReviewer));

@@ -5,7 +5,7 @@ import { count, text } from '../../control/shown-node.ts';
 import { grantOrder } from './accounts.ts';
 import { discardOrder, heldOrder, heldResults, highestLimit, restoreOrder, restoreResults, usualLimit } from './collections.ts';
 import type { Operation } from './openapi/operation.ts';
-import { accountPage, accountQuery, accountView } from './schemas/accounts.ts';
+import { accountPage, accountQuery, accountView, heldTargets } from './schemas/accounts.ts';
 
 /** The query that selects items of one collection, such as sessions, locks, bans, uploads or deleted files. */
 const whichItems = z.object({
@@ -79,6 +79,13 @@ export const accountOperations: Record<string, Operation> = {
   ),
   'POST /api/held/discard': heldAction('discardHeld', 'Discard held uploads and delete their files.', discardOrder),
   'POST /api/held/inspect-again': heldAction('inspectHeldAgain', 'Have held uploads inspected again, in the background.', heldOrder),
+  'POST /api/held/targets': {
+    id: 'findHeldTargets',
+    summary: 'What has the names of held uploads now, and would be replaced by a release.',
+    description: 'Changes nothing. The role `reviewer` is enough.',
+    body: heldOrder,
+    reply: ['The item that has the name of each upload.', heldTargets],
+  },
   'GET /api/held/{id}/content': {
     id: 'downloadHeld',
     summary: 'The file of a held upload, for the roles reviewer and operator.',

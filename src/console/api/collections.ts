@@ -16,6 +16,7 @@ import { type ConsoleContext, recordAction, requireAdministrator } from '../envi
 import { mayReview } from '../login/administrators.ts';
 import { readRequest } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
+import type { HeldTargets } from './schemas/accounts.ts';
 
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
@@ -130,6 +131,24 @@ export const discardOrder = heldOrder.extend({
 export const heldResults = z.object({
   results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why the action failed; absent if it succeeded.') })),
 });
+
+/** Answers `POST /api/held/targets`: what has the names of held uploads now, and would be replaced. Nothing is changed. */
+export async function findHeldTargets(c: ConsoleContext): Promise<Response> {
+  const { ids } = await readRequest(c, heldOrder);
+  const { held } = c.env.service.sources.collections;
+  const results: HeldTargets['results'] = [];
+  for (const id of new Set(ids)) {
+    try {
+      const found = await held.target?.(id);
+      const target = found ? { size: found.sizeBytes, modified: new Date(found.modifiedMs).toISOString(), outcome: found.outcome } : null;
+      results.push({ id, target });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      results.push({ id, error: error.message });
+    }
+  }
+  return answerJson(c, { results });
+}
 
 /**
  * Answers `POST /api/held/release`, `discard` and `inspect-again`. Event `administratorAction` names the uploads for which the action

@@ -7,18 +7,16 @@ import type { Timer } from '../../lib/clock.ts';
 import { forEachConcurrently } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, isWithin, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import { AccountPaths } from '../account-paths.ts';
+import type { AccountPaths } from '../account-paths.ts';
 import { keptName } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { LockGuard } from '../locks/lock-guard.ts';
-import { resolveMounts } from '../mounts.ts';
 import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadRecord, type UploadStore, uploadTarget } from '../uploads/upload-store.ts';
 import { inspectedContent, neededInspections, stateAt, tellVerdicts } from './gate.ts';
-import { accountOfSnapshot, accountSnapshot, asHeld, type HeldEnd, type HeldFacts, heldError, noSuchUpload } from './held-facts.ts';
+import { accountSnapshot, asHeld, type HeldEnd, type HeldFacts, heldError, noSuchUpload } from './held-facts.ts';
 import type { Decider, HeldContent, HeldUpload, Holding, NewHold, Place } from './holding.ts';
 import type { Inspections } from './inspections.ts';
-import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
+import { dropIfEnded, followFolder, heldContent, heldPaths, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
 /** If no other process uses the store, held uploads whose inspection is not running are looked for at this interval. */
@@ -371,11 +369,8 @@ export class HeldUploads implements Holding {
     return this.#environment().quotas.usage(this.#pathsOf(record).mounts.accountRoots);
   }
 
-  #pathsOf({ held, origin }: HeldUpload): AccountPaths {
-    const environment = this.#environment();
-    const account = accountOfSnapshot(held.account);
-    const mounts = resolveMounts(account, environment.excludedPaths);
-    return new AccountPaths(account, mounts, environment, origin, new LockGuard(environment.locks, account.uuid));
+  #pathsOf(record: HeldUpload): AccountPaths {
+    return heldPaths(this.#environment(), record);
   }
 
   #lease(): HeldFacts['inspector'] {

@@ -3,18 +3,60 @@ import { dirname } from 'node:path';
 import { readChunks } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, isWithin, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import type { AccountPaths } from '../account-paths.ts';
+import { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { openWriteTarget } from '../disk/opened.ts';
 import { inodeAt } from '../disk/temporaries.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
+import { LockGuard } from '../locks/lock-guard.ts';
+import { resolveMounts } from '../mounts.ts';
 import { ResumableUpload } from '../uploads/resumable-upload.ts';
-import { isEnding, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
+import { isEnding, type UploadHold, type UploadRecord, type UploadStore, uploadTarget } from '../uploads/upload-store.ts';
 import { neededInspections, passedGate, stateAt } from './gate.ts';
+import { accountOfSnapshot } from './held-facts.ts';
 import type { HeldContent, HeldUpload, Place } from './holding.ts';
 
 /** The administrator who releases an upload, or the inspections that have accepted it. */
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
+
+/** The paths of the account as it was at the time of the upload. */
+export function heldPaths(environment: FilesEnvironment, { held, origin }: HeldUpload): AccountPaths {
+  const account = accountOfSnapshot(held.account);
+  const mounts = resolveMounts(account, environment.excludedPaths);
+  return new AccountPaths(account, mounts, environment, origin, new LockGuard(environment.locks, account.uuid));
+}
+
+/** The item that has the name of a held upload, and the result of a release: it is replaced, the upload gets a number, or stays held. */
+export interface ReleaseTarget {
+  sizeBytes: number;
+  modifiedMs: number;
+  outcome: 'replaced' | 'numbered' | 'refused';
+}
+
+/** Returns what has the name of a held upload; undefined if the name is free. Another request may change that before a release. */
+export function releaseTarget(paths: AccountPaths, record: HeldUpload): ReleaseTarget | undefined {
+  const realPath = uploadTarget(record);
+  const found = lstatSync(realPath, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  const { expected } = record.held;
+  const told = ({ size: sizeBytes, mtimeMs: modifiedMs }: typeof found, outcome: ReleaseTarget['outcome']) => ({
+    sizeBytes,
+    modifiedMs,
+    outcome,
+  });
+  if (expected !== undefined && expected !== stateAt(realPath)) return told(found, 'refused');
+  try {
+    const { parent, existing } = paths.openUploadTarget(record.path, realPath);
+    parent.close();
+    if (parent.realPath !== dirname(record.contentPath)) return told(existing ?? found, 'refused');
+    // A link that leads nowhere is replaced itself.
+    return told(existing ?? found, existing || found.isSymbolicLink() ? 'replaced' : 'numbered');
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    return told(found, 'refused');
+  }
+}
 
 /**
  * Renames the content of a held upload to its final name. The upload is completed like one that took several requests, so rights, locks,

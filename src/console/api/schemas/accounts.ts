@@ -43,3 +43,25 @@ export const accountQuery = z.object({
   limit: z.int().min(1).max(accountLimits.max).default(accountLimits.usual).describe('Maximum number of accounts.'),
   cursor: text.describe('`next` of the previous page.'),
 });
+
+/** The items that have the names of held uploads. */
+export const heldTargets = z.object({
+  results: z.array(
+    z.object({
+      id: z.string(),
+      target: z
+        .object({
+          size: z.number().describe('Size in bytes.'),
+          modified: time,
+          outcome: z
+            .enum(['replaced', 'numbered', 'refused'])
+            .describe('Result of a release: it replaces the item, the upload gets a numbered name, or the release fails.'),
+        })
+        .nullable()
+        .optional()
+        .describe('The item that has the name of the upload; null if the name is free.'),
+      error: z.string().optional().describe('Why nothing was found out; absent if `target` is given.'),
+    }),
+  ),
+});
+export type HeldTargets = z.infer<typeof heldTargets>;

@@ -1,5 +1,7 @@
+import type { HeldTargets } from '../../../console/api/schemas/accounts.ts';
 import type { AttemptView } from '../../../console/api/schemas/deliveries.ts';
-import { nameList } from '../../shared/dialogs.ts';
+import { agoText } from '../../shared/dates.ts';
+import { firstOf, nameList } from '../../shared/dialogs.ts';
 import { icon, make, makeButton } from '../../shared/dom.ts';
 import { partTexts, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
@@ -45,6 +47,39 @@ interface Held {
 /** The actions of the API, with the prefixes of their texts. */
 const names = { release: 'held_release', discard: 'held_discard', 'inspect-again': 'held_inspect_again' } as const;
 type Action = keyof typeof names;
+
+/** Number of names that the question about a release gives for each outcome. */
+const namesPerOutcome = 3;
+
+type Target = NonNullable<HeldTargets['results'][number]['target']>;
+
+/** Finds the items that have the names of uploads, by the IDs of the uploads. @throws Error if none of the uploads is still held */
+async function findTargets(items: readonly Held[], signal: AbortSignal): Promise<ReadonlyMap<string, Target>> {
+  const body = { ids: items.map(({ id }) => id) };
+  const { results } = await ask<HeldTargets>('POST', '/api/held/targets', { body, signal });
+  if (results.every(({ error }) => error !== undefined)) throw new Error(results[0]?.error);
+  return new Map(results.flatMap(({ id, target }) => (target ? [[id, target]] : [])));
+}
+
+/** Says what the release of uploads does to the items that have their names now. */
+function targetWords(items: readonly Held[], targets: ReadonlyMap<string, Target>, nameOf: (item: Held) => string): HTMLElement[] {
+  const about = ({ size, modified }: Target) => ({ size: sizeText(size), time: agoText(Date.parse(modified), true) });
+  const [only] = items;
+  const target = items.length === 1 && only && targets.get(only.id);
+  if (target) return [make('p.notice.warn', heldText(`target_${target.outcome}`, about(target)))];
+  const words: HTMLElement[] = [
+    make('p.hint', heldText(targets.size === 0 ? 'targetNone' : 'held_release_effect', { count: items.length })),
+  ];
+  for (const outcome of ['replaced', 'numbered', 'refused'] as const) {
+    const names = items.flatMap((item) => {
+      const found = targets.get(item.id);
+      return found?.outcome === outcome ? [heldText('targetNamed', { path: nameOf(item), ...about(found) })] : [];
+    });
+    const told = () => [heldText(`target_${outcome}_count`, { count: names.length }), nameList(firstOf(names, namesPerOutcome))];
+    if (names.length > 0) words.push(make('div.notice.warn', make('div', ...told())));
+  }
+  return words;
+}
 
 /** Lists the reasons of the inspections, each with the name of the inspection below it. */
 function verdictList({ verdicts }: Held): HTMLElement {
@@ -105,17 +140,31 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     if (problem !== undefined) notice(text('failed', { reason: problem }), 'error');
     await load();
   };
+  let isDeciding = false;
   const decide = async (action: 'release' | 'discard', items: readonly Held[]) => {
+    if (isDeciding) return;
+    isDeciding = true;
+    await askAbout(action, items).finally(() => {
+      isDeciding = false;
+    });
+  };
+  const askAbout = async (action: 'release' | 'discard', items: readonly Held[]) => {
     const count = items.length;
+    const targets = action === 'release' ? await findTargets(items, signal) : new Map<string, Target>();
     const reason = make('input', { autocomplete: 'off', maxLength: 1000 });
     // Several accounts can have files with the same path.
     const isOne = new Set(table.items().map(({ account }) => account)).size === 1;
-    const listed = nameList(items.map(({ account, path }) => (isOne ? path : `${account}${colon}${path}`)));
-    const question: HTMLElement[] = [listed, make('p.hint', heldText(`held_${action}_effect`, { count }))];
-    if (action === 'discard') question.push(field(heldText('heldReason'), reason));
+    const nameOf = ({ account, path }: Held) => (isOne ? path : `${account}${colon}${path}`);
+    const question = [
+      nameList(items.map(nameOf)),
+      ...(action === 'release'
+        ? targetWords(items, targets, nameOf)
+        : [make('p.hint', heldText('held_discard_effect', { count })), field(heldText('heldReason'), reason)]),
+    ];
+    const isReplacing = [...targets.values()].some(({ outcome }) => outcome === 'replaced');
     const button = {
-      label: labelOf(action, count > 1 ? count : undefined),
-      kind: action === 'discard' ? 'primary danger' : 'primary',
+      label: isReplacing ? heldText('heldReplace', { count }) : labelOf(action, count > 1 ? count : undefined),
+      kind: action === 'discard' || isReplacing ? 'primary danger' : 'primary',
     } as const;
     let outcome: Awaited<ReturnType<typeof act>> | undefined;
     const send = async () => {
