@@ -157,6 +157,11 @@ browserTest('on a phone an icon opens the filter, which has room for a word; dat
       range.selectNodeContents(place);
       return range.getBoundingClientRect().left;
     })(document.querySelector('${selector}').lastChild)`);
+  const american = await openBrowser(t, { viewport: { width: 320, height: 640 }, locale: 'en-US' });
+  await american.clock.setFixedTime(now);
+  await login(american, server.url);
+  const longDate = american.locator('td:nth-child(4)', { hasText: 'Yesterday, 12:00 PM' });
+  assert.ok(await longDate.evaluate((cell) => cell.scrollWidth <= cell.clientWidth), 'a long date is not cut');
   assert.ok(Math.abs((await leftOf('a.i')) - (await leftOf('td:nth-child(4) time'))) < 1, 'the date is below the name');
 
   const filter = page.locator('input.filter');

@@ -23,15 +23,16 @@ function choose(theme: string): void {
 
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 
-/** Adds a button to the menu of the page. When it is pressed, the menu closes. */
+/** Adds a button to the menu of the page. */
 export function addToMenu(button: HTMLButtonElement): void {
   // Pages of share links have no menu.
   document.querySelector('#menu hr')?.before(button);
-  // When the menu closes, the focus returns to the button that opened it. So the menu closes before the action, which may move the focus.
-  button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }
 
-/** Makes the arrow keys, Home and End move the focus in a menu. The menu is a popover, so it opens and closes without scripts. */
+/**
+ * Makes the arrow keys, Home and End move the focus in a menu, and closes it when a link or an added button is chosen. The menu is a
+ * popover, so it opens and closes without scripts.
+ */
 export function startMenu(id = 'menu'): void {
   const menu = byId(id);
   const opener = document.querySelector<HTMLElement>(`[popovertarget=${id}]`);
@@ -53,5 +54,8 @@ export function startMenu(id = 'menu'): void {
     items[(next + items.length) % items.length]?.focus();
   };
   menu.addEventListener('keydown', onKey);
+  // When the menu closes, the focus returns to the button that opened it. So the menu closes before the action, which may move the focus.
+  const onClick = ({ target }: Event) => (target as Element).closest('a, [type=button]') && menu.hidePopover();
+  menu.addEventListener('click', onClick, { capture: true });
   opener?.addEventListener('keydown', onKey);
 }

@@ -208,6 +208,7 @@ export function takeOver({ url, page }: PageReply): void {
     if (kept) fresh.querySelector(`#${id}`)?.replaceWith(kept);
   }
   takeOverHead(page);
+  document.getElementById('menu')?.hidePopover();
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
   // Moving the focus forces a layout of the new page. The focus is moved in a task of its own, so that no task takes long.

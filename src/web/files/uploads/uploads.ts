@@ -37,6 +37,10 @@ export function startUploads(): () => void {
     void awaitPart('sending', loadSending, waiting).then((part) => part.sendUploads(uploads, home, emptyFolders));
   };
   startDrops(add);
+  // The service writes this button for phones, whose tools have no words.
+  document.addEventListener('click', ({ target }) => {
+    if ((target as Element).closest('.empty > .primary')) byId('tools').querySelector<HTMLElement>('.primary')?.click();
+  });
   startPaste((transfer, rename) => void (may('write') && take(transfer, add, rename)));
   return () => {
     if (!may('write')) return;

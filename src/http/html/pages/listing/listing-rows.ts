@@ -23,7 +23,8 @@ function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange
   if (!model.mayWrite)
     return html`<div class="empty closed" id="count">${icon('files')}${lead}<p class="hint">${language.text('emptyClosed')}</p></div>${missing}`;
   return html`<div class="empty" id="count">${icon('upload')}${lead}\
-<p class="hint plain">${language.text('emptyHint')}</p><p class="hint scripted mouse">${language.text('emptyDrop')}</p></div>${missing}`;
+<p class="hint plain">${language.text('emptyHint')}</p><p class="hint scripted mouse">${language.text('emptyDrop')}</p>\
+<button type="button" class="primary">${language.text('upload')}</button></div>${missing}`;
 }
 
 function pageLinks({ language }: PageContext, { entries, order, page }: ListingModel) {
