@@ -75,7 +75,7 @@ browserTest('rows are filtered, selected by keyboard, and deleted after a questi
 
 browserTest('the problem of a name is a sentence, also if the reason is a part of a sentence', async (t) => {
   const server = await startServer(t);
-  const page = await openFolder(t, server, { locale: 'de-DE', expectedErrors: /403/ });
+  const page = await openFolder(t, server, { locale: 'de-DE', expectedErrors: /403|ERR_/ });
   await page.getByRole('button', { name: 'Neuer Ordner' }).click();
   const dialog = page.getByRole('dialog');
   for (const [name, problem] of [
@@ -86,6 +86,10 @@ browserTest('the problem of a name is a sentence, also if the reason is a part o
     await page.keyboard.press('Enter');
     await dialog.getByText(problem, { exact: true }).waitFor();
   }
+  await page.context().setOffline(true);
+  await dialog.getByLabel('Name des neuen Ordners').fill('Neu');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('Das hat nicht geklappt: keine Verbindung.', { exact: true }).waitFor();
 });
 
 browserTest('if the rows that were requested first arrive last, the list still shows the later ones', async (t) => {
@@ -128,8 +132,14 @@ browserTest('Shift selects a range; the check box in the head selects all rows; 
 browserTest('one selected file is downloaded as it is, several files as an archive; a selection can be sent to a trigger', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
+  mkdirSync(join(server.home, 'Folder'));
   const page = await openFolder(t, server);
   await page.getByLabel('Select a.bin').check();
+  const folder: Promise<Download> = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Actions for Folder' }).click();
+  await page.getByRole('menuitem', { name: 'Download' }).click();
+  assert.equal((await folder).suggestedFilename(), 'Folder.zip');
+  assert.match(await page.locator('tr.selected').innerText(), /a\.bin/, 'the selection stays');
   const alone: Promise<Download> = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download', exact: true }).click();
   assert.equal((await alone).suggestedFilename(), 'a.bin');

@@ -4,7 +4,7 @@ import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { notDone, noticeFailed, partFor } from '../navigation/folder-change.ts';
-import { focusedRow, focusRow, type Member, type Row, refreshRows, rowKey, rowMember, shownRows } from '../rows/rows.ts';
+import { focusedRow, focusRow, type Member, type Row, refreshRows, rowKey, rowMember, rowName, shownRows } from '../rows/rows.ts';
 import { onlyFile, selectedRows } from '../rows/selection.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
 import { messageName, type Outcome, outermost, runAtOnce, showOutcome } from './commands.ts';
@@ -122,6 +122,22 @@ export async function downloadFile({ name, folder }: Member): Promise<void> {
   const problem = await obstacle(href);
   if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
   else make('a', { href, download: '' }).click();
+}
+
+/** Downloads rows of one folder, whether or not they are selected: a single file as it is, and anything else as an archive. */
+export async function download(rows: readonly Row[]): Promise<void> {
+  const file = onlyFile(rows);
+  if (file) return downloadFile(file);
+  const action = rows[0] && rowMember(rows[0]).folder;
+  const problem = await obstacle(action);
+  if (problem !== undefined) return void notice(text('error', { reason: problem }), 'error');
+  const field = (name: string, value: string) => make('input', { name, value });
+  const fields = rows.map((row) => field('selected-members', rowName(row)));
+  const form = make('form', { method: 'post', enctype: 'multipart/form-data', action, hidden: true }, ...fields);
+  form.append(field('action', 'download-members'));
+  document.body.append(form);
+  form.submit();
+  form.remove();
 }
 
 /**

@@ -4,8 +4,8 @@ import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
 import { canPreview, isFolder, isLinked, type Row, rowAt, rowLink, rowName, whenRowIsWritten } from '../rows/rows.ts';
-import { actionsFor, areInOneFolder, isSelected, onlyFile, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
-import { deleteRows, downloadFile } from './members.ts';
+import { actionsFor, areInOneFolder, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
+import { deleteRows, download } from './members.ts';
 
 interface Item {
   label: string;
@@ -89,7 +89,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   if (isOne && canOpen) list.push({ ...opening, run: () => rowLink(row).click() });
   if (isOne && canOpen && isFolder(row))
     list.push({ label: text('openInTab'), icon: 'newTab', run: () => void window.open(rowLink(row).href, '_blank', 'noopener') });
-  if (may('read') && areInOneFolder(rows)) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
+  if (may('read') && areInOneFolder(rows)) list.push({ label: text('download'), icon: 'download', run: () => void download(rows) });
   for (const { label, icon: iconName, run } of actionsFor(rows.length)) list.push({ label, icon: iconName, run: () => run(rows) });
   for (const button of byId('actions').querySelectorAll<HTMLButtonElement>(isOne ? '.trigger' : '.trigger:not([data-one])'))
     list.push({
@@ -103,14 +103,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   return list.sort((a, b) => +!!a.isDanger - +!!b.isDanger);
 }
 
-/** Downloads a single file directly, and anything else as an archive through the form of the selection. */
-function download(rows: readonly Row[]): void {
-  const file = onlyFile(rows);
-  if (file) void downloadFile(file);
-  else submit(rows, byId('actions').querySelector('[value=download-members]'));
-}
-
-function submit(rows: readonly Row[], button: HTMLButtonElement | null): void {
+function submit(rows: readonly Row[], button: HTMLButtonElement): void {
   selectOnly(rows);
   (byId('members') as HTMLFormElement).requestSubmit(button);
 }
