@@ -122,14 +122,21 @@ browserTest('a running upload can be cancelled, leaves nothing behind and can be
 
 browserTest('a file above file_write_size fails with the limit, in the language of the page, and is not sent', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1_500_000 } });
-  for (const [locale, reason] of [
-    ['en-GB', 'failed: larger than 1.5 MB, the largest size that is allowed here'],
-    ['de-DE', 'fehlgeschlagen: größer als 1,5 MB; größere Dateien sind hier nicht erlaubt'],
+  for (const [locale, reason, width] of [
+    ['en-GB', 'failed: larger than 1.5 MB, the largest size that is allowed here', 1280],
+    ['de-DE', 'fehlgeschlagen: größer als 1,5 MB; größere Dateien sind hier nicht erlaubt', 320],
   ] as const) {
-    const page = await openFolder(t, server, { locale });
+    const page = await openFolder(t, server, { locale, viewport: { width, height: 667 } });
     await choose(page, [file('large.bin', 'x'.repeat(1_500_001)), file(`${locale}.bin`, 'x'.repeat(1_500_000))]);
     await page.locator('.queue li.failed').getByText(reason).waitFor();
     await page.locator('.queue li.done', { hasText: `${locale}.bin` }).waitFor();
+    if (width > 320) continue;
+    // The failure has unfolded the panel. Once the user has folded it, another failure only changes its line.
+    await page.getByRole('button', { name: 'Weniger zeigen' }).click();
+    await choose(page, [file('large 2.bin', 'x'.repeat(1_500_001))]);
+    const told = page.locator('.queue.folded header p', { hasText: '0 von 1 · eine fehlgeschlagen' });
+    await told.waitFor();
+    assert.ok(await told.evaluate((line) => line.scrollWidth <= line.clientWidth), 'no word is cut');
   }
   assert.equal((await server.events()).filter(({ id }) => id === '40022').length, 0);
 });

@@ -60,6 +60,7 @@ export function uploadPanel(queue: () => UploadQueue) {
   const element = make('section.queue', { hidden: true, ariaLabel: uploadText('uploads') }, header, list, said);
   document.body.append(element);
   let isFolded = false;
+  let hasFailed = false;
   const setFolded = (folded: boolean) => {
     isFolded = folded;
     element.classList.toggle('folded', folded);
@@ -79,8 +80,17 @@ export function uploadPanel(queue: () => UploadQueue) {
   const draw = () => {
     const { uploads } = queue();
     const isBusy = queue().isBusy();
+    const has = (...states: Upload['state'][]) => uploads.some((upload) => states.includes(upload.state));
     // On small screens, the panel is folded each time it appears.
-    if (element.hidden && uploads.length > 0) setFolded(smallScreen.matches);
+    if (element.hidden && uploads.length > 0) {
+      hasFailed = false;
+      setFolded(smallScreen.matches);
+    }
+    // The first failure unfolds the panel, because only the list has the reason. Afterwards, the user decides.
+    if (!hasFailed && has('failed')) {
+      hasFailed = true;
+      if (isFolded) setFolded(false);
+    }
     element.hidden = uploads.length === 0;
     const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, maxShown);
     for (const [upload, line] of lines) {
@@ -89,7 +99,6 @@ export function uploadPanel(queue: () => UploadQueue) {
       lines.delete(upload);
     }
     order(shown.map(drawLine));
-    const has = (...states: Upload['state'][]) => uploads.some((upload) => states.includes(upload.state));
     pauseAll.hidden = isFolded || (!has('waiting') && !uploads.some((upload) => upload.state === 'running' && isResumable(upload)));
     resumeAll.hidden = isFolded || !pauseAll.hidden || !has('paused');
     cancelAll.hidden = isFolded || !isBusy;
@@ -137,7 +146,8 @@ export function uploadPanel(queue: () => UploadQueue) {
           ];
     if (queue().isSignedOut()) parts.push(uploadText('signInFirst'));
     else if (hasTime) parts.push(!isFolded && uploadText('speed', { speed: sizeText(bytesPerSecond) }), time);
-    if (failed > 0) parts.push(uploadText('failedCount', { count: failed }));
+    const failure = failed > 0 && uploadText('failedCount', { count: failed });
+    parts.push(failure);
     const checking = chosen.filter(isBeingChecked).length;
     const held = countOf('held') - chosen.filter(({ state, isChecking }) => state === 'held' && isChecking).length;
     if (checking > 0) parts.push(uploadText('checkingCount', { count: checking }));
@@ -145,14 +155,14 @@ export function uploadPanel(queue: () => UploadQueue) {
     const review = held > 0 && (isFolded || wanted.length > 1) && uploadText('heldCount', { count: held });
     parts.push(review);
     total.classList.toggle('review', held + checking > 0);
-    summary.classList.toggle('reviewed', held > 0);
+    summary.classList.toggle('whole', held + failed > 0);
     const [skipped, cancelled] = [countOf('skipped'), countOf('cancelled')];
     if (skipped > 0) parts.push(uploadText('skippedCount', { count: skipped }));
     if (cancelled > 0) parts.push(uploadText('cancelledCount', { count: cancelled }));
     const shown = parts.filter((part) => part !== false);
     // An unchanged line stays as it is, because its link can have the focus.
     if (summary.textContent === shown.join(' · ')) return;
-    const nodes = shown.map((part) => (part === review ? reviewMark(part) : part));
+    const nodes = shown.map((part) => (part === review ? reviewMark(part) : part === failure ? make('span.failure', part) : part));
     summary.replaceChildren(...nodes.flatMap((node, index) => (index > 0 ? [' · ', node] : [node])));
   };
 
