@@ -98,6 +98,39 @@ browserTest('search results are shown as they arrive; leaving the results ends t
   assert.equal(await page.evaluate('isAborted'), true);
 });
 
+browserTest('text that is typed over the results is searched, without Enter and without an entry in the history', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'in'));
+  for (const name of ['report.txt', 'in/report 2.txt', 'in/paper.txt']) writeFileSync(join(server.home, name), 'x');
+  const page = await openFolder(t, server);
+  const field = page.getByRole('searchbox');
+  await field.fill('report');
+  await page.keyboard.press('Enter');
+  await page.getByText('2 items were found.').waitFor();
+  const entries = await page.evaluate('history.length');
+  await field.focus();
+  await page.keyboard.press('End');
+  await page.keyboard.type(' 2');
+  await page.getByText('One item was found.').waitFor();
+  assert.equal(new URL(page.url()).search, '?search=report+2');
+  assert.equal(await page.title(), 'Search for “report 2” – Files');
+  assert.equal(await page.locator('mark').innerText(), 'report 2');
+  await page.getByRole('heading', { name: 'Search for “report 2”' }).waitFor();
+  await field.and(page.locator(':focus')).waitFor();
+  await field.fill('pap');
+  await page.getByRole('link', { name: 'paper.txt' }).waitFor();
+  await field.fill('nothing');
+  await page.getByText('No name below this folder contains this.').waitFor();
+  await assertAccessible(page, 'results of another search without Enter');
+  assert.equal(await page.evaluate('history.length'), entries);
+  await page.reload();
+  await page.getByText('No name below this folder contains this.').waitFor();
+  await field.fill('paper');
+  await page.getByText('One item was found.').waitFor();
+  await page.goBack();
+  await page.getByText('2 items', { exact: true }).waitFor();
+});
+
 browserTest('the cross, Escape, an emptied field and Back lead from search results to the folder', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
@@ -160,6 +193,18 @@ browserTest('the list does not move when a filter begins; on phones, the cross o
   await page.getByRole('button', { name: 'Clear search' }).click();
   await page.locator('.search-opener:focus').waitFor();
   await page.getByRole('link', { name: 'b.txt' }).waitFor();
+  mkdirSync(join(server.home, 'sub'));
+  for (const locale of ['en-GB', 'de-DE', 'es-ES', 'fr-FR']) {
+    const small = await openFolder(t, server, { viewport: { width: 320, height: 640 }, locale }, '/home/sub/');
+    await small.locator('.search-opener').click();
+    const [cut, whole] = await small.evaluate<[number, number]>(`(() => {
+      const select = document.querySelector('.search select');
+      const width = select.offsetWidth;
+      select.style.maxWidth = 'none';
+      return [width, select.offsetWidth];
+    })()`);
+    assert.equal(cut, whole, `the scope of the search is not cut, ${locale}`);
+  }
 });
 
 browserTest('if the searched folder is opened again before the code of the results has arrived, it is shown as usual', async (t) => {

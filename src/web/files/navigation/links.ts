@@ -43,10 +43,15 @@ function onClick(event: MouseEvent): void {
 function onSubmit(event: SubmitEvent): void {
   const { target: form, submitter } = event;
   if (!(form instanceof HTMLFormElement) || form.method !== 'get' || event.defaultPrevented) return;
+  lead(event, formUrl(form, submitter));
+}
+
+/** Returns the URL to which a form leads. */
+export function formUrl(form: HTMLFormElement, submitter?: HTMLElement | null): URL {
   const url = new URL(form.action);
   // The form has no file fields, so all values are strings. The type in the DOM also allows files.
   url.search = new URLSearchParams([...new FormData(form, submitter)] as [string, string][]).toString();
-  lead(event, url);
+  return url;
 }
 
 function lead(event: Event, url: URL): void {

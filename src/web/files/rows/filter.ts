@@ -22,7 +22,12 @@ let frame = 0;
 field.addEventListener('input', () => {
   cancelAnimationFrame(frame);
   const left = rowsLeft();
-  frame = requestAnimationFrame(() => show(left));
+  frame = requestAnimationFrame(() => {
+    // The first match would be out of sight above the window.
+    const above = byId('list').getBoundingClientRect().top - byId('tools').offsetHeight;
+    if (above < 0) scrollBy(0, above);
+    show(left);
+  });
 });
 field.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') clear();

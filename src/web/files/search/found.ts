@@ -11,9 +11,9 @@ import fr from '../../texts/found/fr.json' with { type: 'json' };
 import { createFolder } from '../actions/members.ts';
 import { folderLabel } from '../actions/undo.ts';
 import { text } from '../language.ts';
-import { folderUrl, may, shownPage } from '../navigation/folder.ts';
+import { folderUrl, may, pageUrl, setShownPage, shownPage } from '../navigation/folder.ts';
 import { showFolder } from '../navigation/folder-change.ts';
-import { leadToPreview } from '../navigation/links.ts';
+import { formUrl, leadToPreview } from '../navigation/links.ts';
 import {
   type Member,
   makeRow,
@@ -42,6 +42,9 @@ type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 type Compare = (a: Member, b: Member) => number;
 
+/** Time in milliseconds after a key before the typed text is searched. */
+const typedMs = 400;
+
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 const comparisons: Readonly<Record<string, Compare>> = {
@@ -55,7 +58,7 @@ const descendingFirst = ['size', 'modified'];
 
 /**
  * Shows search results as a list like that of a folder. Either the page already contains the results, or each result is shown when it
- * arrives. After the user has changed a file or folder, the search runs again.
+ * arrives. After the user has changed a file or folder, or typed another text, the search runs again.
  *
  * @param signal aborted when another page is shown
  * @param startListing starts the scripts of the list
@@ -63,7 +66,7 @@ const descendingFirst = ['size', 'modified'];
 export function showFound(table: HTMLTableElement, signal: AbortSignal, startListing: () => void): void {
   // While this part was loaded, the user may have opened another page.
   if (signal.aborted) return;
-  const wanted = table.dataset.text ?? '';
+  let wanted = table.dataset.text ?? '';
   const isPending = table.dataset.pending !== undefined;
   let results = [...(table.tBodies[0]?.rows ?? [])].map(adopted);
   // Folders stay in the order of the search; the results in one folder are in natural order.
@@ -71,6 +74,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   const asSearched: Compare = (a, b) => (folders.get(a.folder) ?? 0) - (folders.get(b.folder) ?? 0) || naturally(a.name, b.name);
   let compare = asSearched;
   let focusOn: string | undefined;
+  let search = new AbortController();
   const show = () => {
     for (const row of results) {
       const { folder } = rowMember(row);
@@ -125,14 +129,19 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
    * @param isNew whether each result is shown as it arrives. If not, all results replace the previous ones when the search ends
    */
   const run = async (isNew: boolean) => {
-    const known = new Map(results.map((row) => [resultKey(rowMember(row)), row]));
+    const known = new Map(isNew ? [] : results.map((row) => [resultKey(rowMember(row)), row]));
     const found: Row[] = [];
+    const isOver = AbortSignal.any([signal, search.signal]);
     let isTruncated = false;
     let problem: string | undefined;
     let frame = 0;
-    if (isNew) results = found;
+    if (isNew) {
+      results = found;
+      table.hidden = false;
+      table.ariaBusy = 'true';
+    }
     try {
-      const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
+      const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal: isOver });
       if (!reply.ok) problem = await replyReason(reply);
       else {
         for await (const line of readLines(reply)) {
@@ -151,10 +160,10 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
         }
       }
     } catch {
-      if (!signal.aborted) problem = text('noConnection');
+      if (!isOver.aborted) problem = text('noConnection');
     }
     cancelAnimationFrame(frame);
-    if (signal.aborted) return;
+    if (isOver.aborted) return;
     // If a repeated search fails, the previous results stay.
     if (isNew || problem === undefined) results = found;
     table.ariaBusy = null;
@@ -162,15 +171,63 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
     focusOn = undefined;
     showEnd(table, results.length, { isTruncated, problem });
   };
-  if (isPending) {
-    table.ariaBusy = 'true';
+  if (isPending) void run(true);
+  else show();
+  searchAsTyped(signal, wanted, (typed) => {
+    search.abort();
+    search = new AbortController();
+    showSearched(table, foundText('searchFor', { text: typed }));
+    wanted = typed;
+    focusOn = undefined;
+    folders.clear();
+    document.getElementById('truncated')?.remove();
+    byId('count').replaceChildren();
+    scrollTo(0, 0);
     void run(true);
-  } else show();
+  });
   const runAgain = onceAtATime(() => run(false));
   renewBy((name) => {
     focusOn = name;
     return runAgain();
   });
+}
+
+/** Searches again a while after a key has changed the text in the field. @param searched text of the results that are shown */
+function searchAsTyped(signal: AbortSignal, searched: string, search: (typed: string) => void): void {
+  const form = byId('tools').querySelector<HTMLFormElement>('.search');
+  const field = form?.querySelector('input');
+  if (!form || !field) return;
+  let timer = 0;
+  const forget = () => clearTimeout(timer);
+  const look = () => {
+    forget();
+    const typed = field.value.trim();
+    // An emptied field leads back to the folder.
+    if (typed === '' || typed === searched) return;
+    timer = window.setTimeout(() => {
+      searched = typed;
+      setShownPage(pageUrl(formUrl(form).href));
+      history.replaceState(history.state, '', shownPage());
+      search(typed);
+    }, typedMs);
+  };
+  field.addEventListener('input', look);
+  form.addEventListener('submit', forget);
+  signal.addEventListener('abort', forget);
+  // The user has perhaps typed while the page or this part was loading.
+  look();
+}
+
+/** Shows the title of another search, and lets the forms and links of the head return to it. */
+function showSearched(table: HTMLElement, title: string): void {
+  document.title = document.title.replace(table.ariaLabel ?? '', () => title);
+  table.ariaLabel = title;
+  const shown = document.querySelector('.found-head h2');
+  if (shown) shown.textContent = escapeInvisible(visibleControls(title));
+  const next = location.pathname + location.search;
+  for (const field of document.querySelectorAll<HTMLInputElement>('.account [name=next]')) field.value = next;
+  const link = document.querySelector<HTMLAnchorElement>('.account > a');
+  if (link) link.search = new URLSearchParams({ next }).toString();
 }
 
 function memberOf({ path, name, is_directory: isFolder, size, modified }: FoundMember): Member {
