@@ -94,6 +94,36 @@ browserTest('on a phone the account menu can be pressed; the filter of deliverie
   assert.ok(await page.getByRole('button', { name: 'Search' }).isDisabled());
   await page.getByLabel('Select all that are shown').check();
   await page.getByRole('button', { name: 'Replay 3' }).waitFor();
+  const since = page.getByLabel('Since');
+  const wide = (await since.boundingBox())?.width ?? 0;
+  await page.goto(`${console.url}/#events`);
+  await page.locator('.filter-box summary').click();
+  assert.ok(wide > 300 && wide === (await since.boundingBox())?.width, `dates of both filters are ${wide} px wide`);
+});
+
+browserTest('at 320 px titles and their buttons take one line in every language; a low quota is in the list of accounts', async (t) => {
+  const { console } = await startConsole(t);
+  for (const locale of ['en-GB', 'de-DE', 'fr-FR', 'es-ES']) {
+    const page = await openBrowser(t, { expectedErrors: /401/, locale, viewport: { width: 320, height: 640 } });
+    await page.route(/\/api\/accounts(\?|$)/, async (route) => {
+      const reply = await (await route.fetch()).json();
+      const quota = { quota_bytes: 50_000_000, used_bytes: 47_000_000 };
+      await route.fulfill({ json: { ...reply, items: reply.items.map((item: object) => ({ ...item, ...quota })) } });
+    });
+    await signIn(page, console.url, '#accounts');
+    await page.locator('.listed td .badge.warn', { hasText: '47' }).first().waitFor();
+    for (const section of ['configuration', 'events', 'held', 'expectations']) {
+      await page.goto(`${console.url}/#${section}`);
+      await page.locator(`main.${section} .heading button:not([hidden])`).first().waitFor();
+      // Without a configuration file, the button that reloads it is hidden.
+      await page.evaluate("document.querySelector('.heading > [hidden]')?.removeAttribute('hidden')");
+      const middles = await page
+        .locator('.heading:has(h1) > *')
+        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2)));
+      assert.ok(middles.length > 1 && Math.max(...middles) - Math.min(...middles) <= 2, `${locale}, ${section}: ${middles}`);
+      assert.ok(await page.evaluate<boolean>('document.documentElement.scrollWidth <= 320'), `${locale}, ${section}: too wide`);
+    }
+  }
 });
 
 browserTest('errors with a known code are shown in the language of the page, others as the server wrote them', async (t) => {

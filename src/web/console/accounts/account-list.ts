@@ -35,7 +35,7 @@ export function accountState({ enabled, problem }: AccountView): HTMLElement | f
 
 /** Shows how much of its quota an account uses. */
 export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
-  if (quota_bytes === null) return datum('');
+  if (quota_bytes === null) return noValue();
   const total = sizeText(quota_bytes);
   if (used_bytes === null) return total;
   const words = text('running', { done: sizeText(used_bytes), total });
@@ -63,7 +63,7 @@ const columns: readonly Column<AccountView>[] = [
     cell: ({ home }) => (home === '' ? noValue() : pathEnd(home)),
     className: 'roomy wide-only one-line home',
   },
-  { title: accountText('quota'), cell: quotaText, className: 'number wide-only' },
+  { title: accountText('quota'), cell: quotaText, className: 'number third-line' },
   {
     title: accountText('lastLogin'),
     cell: ({ last_login }) => (last_login ? ageElement(last_login.time) : noValue()),

@@ -75,7 +75,8 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
     const action = isPaused() ? 'resume' : 'pause';
     state.textContent = text(isOpen ? 'live' : isPaused() ? 'tailPaused' : 'connecting');
     state.className = `badge ${isOpen ? 'good' : 'warn'}`;
-    button.replaceChildren(icon(action), text(action));
+    button.replaceChildren(icon(action), make('span', text(action)));
+    button.title = text(action);
   };
 
   const add = (told: ListedEvent | Gap, place: string) => {
