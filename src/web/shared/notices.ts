@@ -4,7 +4,7 @@ import { sharedText } from './locale.ts';
 /** Time in milliseconds for which a message is shown. Errors take longer to read. */
 const staysMs = { success: 6_000, error: 15_000 } as const;
 
-/** Maximum number of messages. Older ones are removed. */
+/** Maximum number of messages. Older ones are removed, and errors last. */
 const maxAtOnce = 3;
 
 interface NoticeAction {
@@ -38,7 +38,7 @@ export function notice(
   const list = byId('notices');
   for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
-  while (list.children.length > maxAtOnce) list.firstElementChild?.remove();
+  while (list.children.length > maxAtOnce) (list.querySelector('.success:not(:last-child)') ?? list.firstElementChild)?.remove();
   return remove;
 }
 
