@@ -68,6 +68,7 @@ export const failure = z.object({
     .describe('Number of errors of the kind since the start of the node, plus earlier errors that the overview found in the journal.'),
   first: time.or(z.literal('')).default('').describe('Time of the first error of the kind; empty if unknown.'),
   due: text.default('').describe('Due time that the message contains; empty if it contains none.'),
+  component: text.default('').describe('UUID of the component that caused the events, such as that of an event handler.'),
 });
 
 /** A replay and its progress. */

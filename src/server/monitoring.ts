@@ -33,6 +33,8 @@ export interface RecentError {
   first: string;
   /** Due time that the message contains; empty if it contains none. */
   due: string;
+  /** UUID of the component that caused the events. */
+  component: string;
 }
 
 /** Counts of one process since its start. */
@@ -58,13 +60,13 @@ export class ErrorKinds {
    */
   add(event: ServiceEvent): void {
     if (isEndedByReader(event)) return;
-    const { id, uuid, message, timestamp, server, data } = event;
+    const { id, uuid, message, timestamp, server, data, component } = event;
     const kind = errorKind(event);
     const time = new Date(Number(timestamp.timestamp) * 1000).toISOString();
     const due = typeof data.due === 'string' ? data.due : '';
     const { count = 0, first = time } = this.#kinds.get(kind) ?? {};
     this.#kinds.delete(kind);
-    this.#kinds.set(kind, { kind, time, id, uuid, message, node: server.name, count: count + 1, first, due });
+    this.#kinds.set(kind, { kind, time, id, uuid, message, node: server.name, count: count + 1, first, due, component: component.uuid });
     if (this.#kinds.size > maxErrors) this.#kinds.delete(this.#kinds.keys().next().value as string);
   }
 

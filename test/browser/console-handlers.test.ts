@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { browserTest, openBrowser } from '../support/browser.ts';
+import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, signIn, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
@@ -28,6 +28,39 @@ browserTest('a handler that is started and stops again at once is reported in on
   await until('the focus is on the new button', async () => (await focused.allInnerTexts()).join() === 'Start');
   assert.equal(await page.getByText('archive was started.').count(), 0);
   assert.equal(told.filter((text) => text.includes('was started.')).length, 0);
+
+  await page.goto(`${console.url}/#overview`);
+  const incident = page.locator('.errors tbody tr', { hasText: 'archive' });
+  await incident.getByText('component stopped').waitFor();
+  await incident.getByText('The delivery of event 40017 by "archive" failed: 500 Still broken').waitFor();
+  assert.equal(await incident.count(), 1, 'a stop, its cause and the failed deliveries are one row');
+  assert.equal(await incident.locator('.number a').innerText(), '2');
+  assert.equal(await incident.locator('.number a').getAttribute('href'), '#deliveries?handler=hook&outcome=failed');
+  assert.deepEqual((await page.locator('.panel > h2').allInnerTexts()).slice(0, 2), ['Last errors', 'Services']);
+});
+
+browserTest('in a low window three messages are whole and can be closed; a good one goes before errors', async (t) => {
+  const hook = { type: 'http', url: 'http://127.0.0.1:9/', target: '40017' };
+  const { console } = await startConsole(t, { event_handlers: { a: hook, b: hook, c: hook, d: hook } });
+  const page = await openBrowser(t, { expectedErrors: /401/, viewport: { width: 1280, height: 600 } });
+  const answer = { outcome: 'failed', details: '503 The endpoint is being updated. '.repeat(4), attempts: 1, event_uuid: '' };
+  await page.route('**/api/handlers/*/test', (route) =>
+    route.fulfill({ json: route.request().url().includes('/a/') ? { ...answer, outcome: 'delivered' } : answer }),
+  );
+  await signIn(page, console.url, '#handlers');
+  const messages = page.locator('#notices .notice');
+  for (const index of [1, 0, 2, 3]) {
+    await page.locator('.handler').nth(index).getByRole('button', { name: 'Send a test event' }).click();
+    await messages.nth(Math.min(index === 1 ? 0 : index === 0 ? 1 : 2, 2)).waitFor();
+  }
+  await messages.getByText('did not reach d').waitFor();
+  assert.deepEqual(await messages.evaluateAll((all) => all.map((one) => one.className)), Array(3).fill('notice error'));
+  for (const box of await boxesOf(messages.nth(0), messages.nth(1), messages.nth(2)))
+    assert.ok(box.top >= 56 && box.bottom <= 600 && box.height > 60, JSON.stringify(box));
+  for (let left = 3; left > 0; left--) {
+    await messages.first().getByRole('button', { name: 'Close' }).click();
+    assert.equal(await messages.count(), left - 1);
+  }
 });
 
 browserTest('the request of a delivery is copied as a curl command with masked secrets and quoted arguments', async (t) => {

@@ -126,7 +126,7 @@ test('while the data folder is absent, the overview shows everything except the 
 
 test('errors of one moment keep their order, and those of one kind are counted together', () => {
   const errorAt = (time: string, uuid: string, kind = uuid) => ({
-    ...{ time, uuid, kind, id: '40000', message: '', node: 'n', count: 1, first: time, due: '' },
+    ...{ time, uuid, kind, id: '40000', message: '', node: 'n', count: 1, first: time, due: '', component: 'web' },
   });
   const [a, b, c] = [
     errorAt('2026-01-01T00:00:00.000Z', 'a'),

@@ -1,4 +1,5 @@
 import type { EventKinds } from '../../console/api/schemas/events.ts';
+import type { Overview } from '../../console/api/schemas/overview.ts';
 import { make } from '../shared/dom.ts';
 import { ask } from './request.ts';
 import { badge } from './section.ts';
@@ -58,4 +59,26 @@ export function eventBadge(id: string, data: EventData = {}): HTMLElement {
 export function namedEvent(id: string, data?: EventData): HTMLElement {
   const kind = kinds?.get(id);
   return make('span.badges', eventBadge(id, data), kind && make('span.event-name', { title: clear(kind.name) }, clear(kind.name)));
+}
+
+type ErrorKind = Overview['errors'][number];
+
+/** Errors as the overview lists them. If a component stopped, `failures` are the failed deliveries that led to it. */
+export type Incident = ErrorKind & { failures: readonly ErrorKind[] };
+
+/** A delivery that was under way when its handler stopped fails this many milliseconds later, at the latest. */
+const endsWithinMs = 5000;
+
+/** Joins the events of a component that stopped, so that one incident is one row. @param errors the newest first */
+export function incidents(errors: readonly ErrorKind[]): Incident[] {
+  return errors.flatMap((error) => {
+    const own = errors.filter(({ component }) => component !== '' && component === error.component);
+    // Event 20157 has the reason, in contrast to 20066.
+    const stop = own.find(({ id }) => id === '20157') ?? own.find(({ id }) => id === '20066');
+    const until = stop ? Date.parse(stop.time) + endsWithinMs : 0;
+    const failures = own.filter(({ id, time }) => id === '20174' && Date.parse(time) <= until);
+    if (error === stop) return [{ ...error, failures }];
+    const isJoined = stop && (failures.includes(error) || error.id === '20066' || error.id === '20157');
+    return isJoined ? [] : [{ ...error, failures: [] }];
+  });
 }

@@ -10,7 +10,7 @@ import type {
 } from '../../../console/api/schemas/overview.ts';
 import { make, makeSvg } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
-import { namedEvent } from '../event-kinds.ts';
+import { type Incident, incidents, namedEvent } from '../event-kinds.ts';
 import { byUrgency, handlerBadge, hourBars } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
@@ -84,25 +84,22 @@ function makeTables() {
   const inspections = makeTable<MethodView>(text('inspections'), '', methodColumns, ofNode);
   const handlers = makeTable<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns, ({ uuid }) => uuid);
   const transfers = makeTable<TransferView>(text('transfers'), text('noTransfers'), transferColumns, ({ node, id }) => `${node} ${id}`);
-  const errors = makeTable<Overview['errors'][number]>(
-    text('lastErrors'),
-    text('noErrors'),
-    errorColumns,
-    ({ kind, uuid }) => kind || uuid,
-  );
+  const errors = makeTable<Incident>(text('lastErrors'), text('noErrors'), errorColumns, ({ kind, uuid }) => kind || uuid);
   errors.element.classList.add('errors');
+  const errorsPanel = panel(text('lastErrors'), errors.element);
+  const servicesPanel = panel(text('services'), services.element);
   const nodes = makeTable<NodeView>(text('nodes'), '', nodeColumns, ({ uuid }) => uuid);
   const moreTransfers = make('p.hint', { hidden: true });
   const nodesPanel = shownAs('nodes', panel(text('nodes'), nodes.element));
   const inspectionsPanel = shownAs('inspections', panel(text('inspections'), inspections.element));
   const elements = [
-    panel(text('services'), services.element),
+    servicesPanel,
     panel(text('handlers'), handlers.element),
     panel(text('transfers'), transfers.element, moreTransfers),
     inspectionsPanel,
     shownAs('methods', panel(text('methods'), methods.element)),
     nodesPanel,
-    panel(text('lastErrors'), errors.element),
+    errorsPanel,
   ];
   const show = (overview: Overview) => {
     services.show(overview.services);
@@ -113,7 +110,9 @@ function makeTables() {
     transfers.show(overview.transfers);
     moreTransfers.hidden = overview.transfers_left_out === 0;
     moreTransfers.textContent = text('moreTransfers', { count: numberText(overview.transfers_left_out) });
-    errors.show(overview.errors);
+    errors.show(incidents(overview.errors));
+    // A moved panel loses the focus, so it moves only once.
+    if (errors.size > 0 && errorsPanel.nextSibling !== servicesPanel) servicesPanel.before(errorsPanel);
     nodes.show(overview.nodes);
     nodesPanel.hidden = overview.nodes.length < 2;
   };
@@ -173,23 +172,30 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
 }
 
 // Only failures are listed here. So if a login of an administrator is listed, it was refused.
-const errorColumns: Column<Overview['errors'][number]>[] = [
+const errorColumns: Column<Incident>[] = [
   { title: text('time'), cell: errorTimes, className: 'narrow' },
   { title: text('event'), cell: ({ id }) => namedEvent(id, { outcome: 'refused' }), className: 'kind' },
   { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),
-    cell: ({ uuid, time, message, due }) => make('a.row-link', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message, due)),
+    cell: ({ uuid, time, message, due, failures: [last] }) =>
+      make(
+        'span',
+        make('a.row-link', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message, due)),
+        last && make('span.hint.led', messageDatum(last.message)),
+      ),
     className: 'whole',
   },
   { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
 ];
 
-function errorCount({ id, count, first }: Overview['errors'][number]): HTMLElement | string {
+function errorCount({ id, count, first, failures, component: handler }: Incident): HTMLElement | string {
+  const failed = failures.reduce((sum, one) => sum + one.count, 0);
+  if (failed > 0) return make('a', { href: hashFor('deliveries', '', { handler, outcome: 'failed' }) }, numberText(failed));
   return count <= 1 ? '1' : make('a', { href: hashFor('events', '', { id, ...(first && { since: first }) }) }, numberText(count));
 }
 
-function errorTimes({ time, first, count }: Overview['errors'][number]): HTMLElement {
+function errorTimes({ time, first, count }: Incident): HTMLElement {
   const latest = ageElement(time);
   const isLonger = count > 1 && first !== '' && ageElement(first).textContent !== latest.textContent;
   return make('span', latest, ' ', isLonger && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
