@@ -239,15 +239,17 @@ browserTest('on a phone a link shows its limits as labels and its end with a wor
     const page = await openFolder(t, server, { locale, viewport: { width, height: 640 } }, '/home/__svc__/links');
     await page.locator('td time').first().waitFor({ state: 'attached' });
     assert.deepEqual((await page.locator('.label').allInnerTexts()).sort(), labels.toSorted());
-    const seen = await page.evaluate<{ until: string[]; overflow: number; fieldWidth: number; begins: string[] }>(`({
+    const seen = await page.evaluate<{ until: string[]; overflow: number; fieldWidth: number; begins: string[]; ends: string[] }>(`({
       until: [...document.querySelectorAll('[data-until]')].map((cell) => getComputedStyle(cell, '::before').content),
       overflow: document.documentElement.scrollWidth - innerWidth,
       fieldWidth: document.querySelector('.search input').offsetWidth,
+      ends: [...document.querySelectorAll('.fact')].map((fact) => fact.innerText.trim().slice(-1)),
       begins: [...document.querySelectorAll('.fact')].map((fact) => fact.textContent.trim().charAt(0)),
     })`);
     assert.equal(seen.overflow, 0);
     assert.ok(seen.fieldWidth > 200, 'the filter is a field, not an icon');
     assert.ok(!seen.begins.includes('·'));
+    if (width === 320) assert.ok(!seen.ends.includes('·'), 'on phones, each fact has a line of its own, which does not end with a dot');
     if (width === 320) for (const content of seen.until) assert.match(content, locale === 'de' ? /bis/ : /until/);
   }
 });

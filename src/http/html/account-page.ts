@@ -159,7 +159,7 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
 /** Renders facts in one line, separated by dots. Lines break between facts, after a dot. A fact that is `false` is omitted. */
 export function factsHtml(facts: readonly (Html | string | false)[]): Html {
   const shown = facts.filter((fact) => fact !== false);
-  return html`${shown.map((fact, index) => html`<span class="fact">${fact}${index + 1 < shown.length && '\u00a0·'}</span> `)}`;
+  return html`${shown.map((fact, index) => html`<span class="fact">${fact}${index + 1 < shown.length && html`<i>&nbsp;&middot;</i>`}</span> `)}`;
 }
 
 /** Renders what distinguishes an item as labels, and further facts in a line below them. A label that is `false` is omitted. */
