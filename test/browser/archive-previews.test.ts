@@ -132,5 +132,6 @@ browserTest(
     await stage.waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'none.zip' }).click();
     await stage.getByText('This is not a ZIP archive, or it is damaged.').waitFor();
+    await stage.getByRole('link', { name: 'Download' }).waitFor();
   },
 );

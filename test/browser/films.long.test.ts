@@ -47,6 +47,8 @@ browserTest('the grid shows a frame of each film; an opened film loads, and a sw
   await dialog.waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'broken.mp4' }).click();
   await dialog.getByText('This cannot be played').waitFor();
+  const download = dialog.locator('.trouble').getByRole('link', { name: 'Download' });
+  assert.match((await download.getAttribute('href')) ?? '', /\/broken\.mp4$/);
 });
 
 browserTest(
@@ -61,7 +63,7 @@ browserTest(
     const player = page.getByRole('region', { name: 'Player' });
     await player.getByText('4 of 4').waitFor();
     await player.getByText('4.wav').waitFor();
-    await page.getByText('3.mp3: This cannot be played').waitFor();
+    await page.getByText('3.mp3 cannot be played: it is damaged').waitFor();
     await player.getByRole('button', { name: 'Pause' }).waitFor();
     await player.getByText('/ 1:00').waitFor();
     await assertAccessible(page, 'the player');

@@ -1,4 +1,4 @@
-import { displayName } from '../../../lib/display-name.ts';
+import { displayName, nameInText } from '../../../lib/display-name.ts';
 import type { IconName } from '../../../lib/icon-shapes.ts';
 import { icon, iconButton, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
@@ -51,16 +51,17 @@ function makePlayer() {
     // Check the session first. If it has ended, the browser's request for the file would open a password dialog, which blocks the page.
     const problem = await obstacle(track.url);
     if (tracks[index] !== track || isOver) return;
-    if (problem !== undefined) return skip(problem);
+    if (problem !== undefined) return skip(text('notOpened', { name: nameInText(track.name), reason: problem }));
     audio.src = `${track.url}?inline`;
     if (navigator.mediaSession) navigator.mediaSession.metadata = new MediaMetadata({ title: track.name });
     // If the browser blocks autoplay, the user presses the button. If the file cannot be played, the `error` event reports it.
     await audio.play().catch(() => {});
   };
 
-  const skip = (reason: string) => {
-    notice(text('error', { reason: `${tracks[index]?.name}${text('colon')}${reason}` }), 'error');
-    go(1);
+  const skip = (message: string) => {
+    notice(message, 'error');
+    if (tracks[index + 1]) go(1);
+    else end(bar.contains(document.activeElement));
   };
 
   const toggleSound = () => {
@@ -81,7 +82,7 @@ function makePlayer() {
     position.value = String(currentTime);
   };
 
-  const end = () => {
+  const end = (takesFocus: boolean) => {
     player = undefined;
     isOver = true;
     audio.pause();
@@ -90,7 +91,7 @@ function makePlayer() {
     bar.remove();
     delete document.documentElement.dataset.player;
     const row = shownRows().find((candidate) => rowName(candidate) === tracks[index]?.name);
-    if (row) focusRow(row);
+    if (row && takesFocus) focusRow(row);
   };
 
   const button = (label: string, iconName: IconName, action: () => void) => {
@@ -114,12 +115,12 @@ function makePlayer() {
     make('p.title', { role: 'status' }, name, ' ', place),
     position,
     times,
-    button(text('close'), 'close', end),
+    button(text('close'), 'close', () => end(true)),
   );
   for (const type of ['play', 'pause', 'ended'] as const) audio.addEventListener(type, showState);
   for (const type of ['timeupdate', 'durationchange', 'seeked'] as const) audio.addEventListener(type, showTime);
   audio.addEventListener('ended', () => go(1));
-  audio.addEventListener('error', () => skip(previewText('brokenMedia')));
+  audio.addEventListener('error', () => skip(previewText('brokenSound', { name: nameInText(tracks[index]?.name ?? '') })));
   position.addEventListener('input', () => {
     audio.currentTime = Number(position.value);
   });

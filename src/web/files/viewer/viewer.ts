@@ -1,4 +1,5 @@
 import { displayName, nameInText } from '../../../lib/display-name.ts';
+import { fileIconClasses } from '../../../lib/media-types.ts';
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { drawn, measureAs, middleCut } from '../../shared/long-names.ts';
 import { addStyle, loadPart } from '../../shared/parts.ts';
@@ -27,17 +28,20 @@ interface Shown {
   clean?: () => void;
 }
 
-function alert(message: string): Shown {
-  return { nodes: [make('p.trouble', { role: 'alert' }, message)] };
+/** Says why a file is not shown, and offers to download it. */
+function alert(message: string, row: Row): Shown {
+  const picture = make('span', { className: `i ${fileIconClasses(rowName(row))}`, ariaHidden: 'true' });
+  const download = make('a.button', { href: rowLink(row).href, download: '' }, icon('download'), text('download'));
+  return { nodes: [make('div.trouble', picture, make('p', { role: 'alert' }, message), download)] };
 }
 
 /** If a file could not be opened for want of a connection, names the file, and adds a button that tries again. */
 function offerAgain({ nodes: [trouble] }: Shown, name: string, again: () => void): void {
   if (!(trouble instanceof HTMLElement) || !trouble.matches('.trouble')) return;
-  const reason = trouble.textContent ?? '';
+  const reason = trouble.querySelector('p')?.textContent ?? '';
   if (reason !== text('noConnection') && reason !== text('reload')) return;
   trouble.replaceChildren(
-    make('span', text('notOpened', { name: nameInText(name), reason })),
+    make('p', { role: 'alert' }, text('notOpened', { name: nameInText(name), reason })),
     makeButton(text('tryAgain'), undefined, again),
   );
 }
@@ -56,22 +60,23 @@ async function shownFile(row: Row, load: () => Promise<FilePart | undefined>): P
     if (!part) throw new Refusal((await obstacle()) ?? text('reload'));
     const file = await openFile(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
     const shown = await part.show(file, work.signal);
+    if (shown.matches('.trouble')) return alert(shown.textContent ?? '', row);
     // The button that switches a formatted text to its source is moved to the tools.
     const choice = shown.querySelector<HTMLElement>(':scope > .form-choice > button');
     choice?.parentElement?.remove();
     return { nodes: [shown], tools: choice ? [choice] : [], clean: () => work.abort() };
   } catch (error) {
-    if (error instanceof Refusal) return alert(error.message);
+    if (error instanceof Refusal) return alert(error.message, row);
     throw error;
   }
 }
 
-async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
+async function film(row: Row, src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   // Check the film first. Otherwise the browser's password dialog could block the page, and a missing film would look damaged.
   const problem = await obstacle(src);
-  if (problem !== undefined) return alert(problem);
+  if (problem !== undefined) return alert(problem, row);
   const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
-  element.addEventListener('error', () => element.isConnected && element.replaceWith(...alert(previewText('brokenMedia')).nodes));
+  element.addEventListener('error', () => element.isConnected && element.replaceWith(...alert(previewText('brokenMedia'), row).nodes));
   const swipes = watchSwipes(stage, element, go);
   const clean = () => {
     swipes.abort();
@@ -82,9 +87,9 @@ async function film(src: string, label: string, stage: HTMLElement, go: (by: num
 }
 
 // The file's own URL is used, so that the browser's PDF viewer shows its name and can request parts of it.
-async function pdf(src: string, label: string): Promise<Shown> {
+async function pdf(row: Row, src: string, label: string): Promise<Shown> {
   const problem = await obstacle(src);
-  return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem);
+  return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem, row);
 }
 
 addStyle(style);
@@ -137,9 +142,9 @@ export function showFile(first: Row): void {
       case 'zip':
         return shownFile(wanted, () => loadPart('archive-preview', () => import('../previews/archive/archive-preview.ts')));
       case 'video':
-        return film(src, label, stage, go);
+        return film(wanted, src, label, stage, go);
       default:
-        return pdf(`${src}=frame`, label);
+        return pdf(wanted, `${src}=frame`, label);
     }
   };
 
@@ -246,11 +251,11 @@ const arrows: Readonly<Record<string, Point>> = {
 /** Shows a picture that can be zoomed and moved. @param go shows the file that is `by` steps away */
 async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   const image = await loadPicture(row);
-  if (typeof image === 'string') return alert(image);
+  if (typeof image === 'string') return alert(image, row);
   try {
     await image.decode();
   } catch {
-    return alert(previewText('brokenPicture'));
+    return alert(previewText('brokenPicture'), row);
   }
   let zoom = whole;
   const currentFrame = (): Frame => {
