@@ -21,7 +21,7 @@ const purposes = {
   'command-dialogs.js': 'the question before a deletion that cannot be undone',
   'found.js': 'the results of a search',
   'share.js': 'the dialog that makes a link',
-  'copy-field.js': 'the button that copies a link or a token',
+  'copy-field.js': 'the button that copies a link or a token, and messages about the fields of pages',
 };
 
 const languages = ['de.js', 'es.js', 'fr.js'];

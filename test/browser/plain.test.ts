@@ -14,10 +14,10 @@ browserTest('the password page keeps the typed passwords if the two new ones dif
   await again.fill('another new one');
   await page.getByLabel('New password', { exact: true }).fill('a long new one');
   await page.getByRole('button', { name: 'Change password' }).click();
-  const refusal = await again.evaluate((field) => (field as unknown as { validationMessage: string }).validationMessage);
-  assert.equal(refusal, 'The two new passwords are not the same.');
+  await page.locator('#repeat:focus + [role=alert]', { hasText: 'The two new passwords are not the same.' }).waitFor();
   assert.equal(await page.getByLabel('Current password').inputValue(), testPassword, 'the form was not sent');
   await again.fill('a long new one');
+  assert.equal(await page.getByRole('alert').count(), 0, 'the message disappears while the user types');
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('Your password was changed.').waitFor();
 });

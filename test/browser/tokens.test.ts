@@ -21,9 +21,15 @@ browserTest('an access token is created on the page of tokens, copied and replac
   await page.getByLabel(/^Addresses/).fill('127.0.0.0/8\n::1');
   await page.getByLabel(/^Folders and files/).fill('out');
   const create = page.getByRole('button', { name: 'Create token' });
-  await create.click();
-  await page.locator('[name=rights]:invalid').first().waitFor();
   const rights = (kind: string) => page.getByRole('radio', { name: kind });
+  assert.ok(await rights('Only read').isChecked(), 'a new token has the fewest rights');
+  await page.getByLabel('What it is for').fill('');
+  await create.click();
+  await page.getByRole('alert').getByText('Fill in this field.').waitFor();
+  assert.equal(await page.evaluate<string>('document.activeElement.name'), 'name');
+  await assertAccessible(page, 'the form for a new token without a name');
+  await page.getByLabel('What it is for').fill('nightly build');
+  assert.equal(await page.getByRole('alert').count(), 0);
   await rights('Everything that you may do').check();
   await page.getByText(/^Read files, List folders, .*Make access tokens$/).waitFor();
   await rights('Only what you choose').check();

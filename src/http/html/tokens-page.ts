@@ -211,15 +211,19 @@ function rightsText({ language }: Pick<PageContext, 'language'>, keywords: reado
   return keywords.map((keyword) => (keyword in rightTexts ? language.text(rightTexts[keyword as Right]) : keyword)).join(', ');
 }
 
-/** Renders the form for a new token. The user must choose the token's rights: only reading, all rights of the account, or some of these. */
+/** Renders the form for a new token. The user chooses the token's rights: only reading, all rights of the account, or some of these. */
 function tokenForm(exchange: Exchange, { language }: PageContext, account: Account, fields?: URLSearchParams): Html {
   const typed = (name: string) => new Html(escapeFormValue(fields?.get(name) ?? ''));
-  const chosen = (name: string, value: string) => fields?.getAll(name).includes(value) === true && html` checked`;
+  const rights = (Object.keys(rightTexts) as Right[]).filter((keyword) => account.permissions.mayGive(keyword));
+  const mayRead = readRights.every((right) => rights.includes(right));
+  // Unless a refused form says otherwise, a new token has the fewest rights.
+  const isChosen = (name: string, value: string) =>
+    fields ? fields.getAll(name).includes(value) : value === (mayRead ? 'read' : 'chosen');
+  const chosen = (name: string, value: string) => isChosen(name, value) && html` checked`;
   const box = (name: string, value: string, label: Html | string, type: 'checkbox' | 'radio' = 'checkbox') =>
     html`<label class="line"><input type="${type}" name="${name}" value="${value}"${chosen(name, value)}${type === 'radio' && html` required`}> ${label}</label>
 `;
   const services = offeredServices(exchange, account);
-  const rights = (Object.keys(rightTexts) as Right[]).filter((keyword) => account.permissions.mayGive(keyword));
   const longest = account.tokens.maximum_days;
   const lives = [...new Set([...offeredDays.filter((days) => days < longest), longest])];
   const life = Number(fields?.get('days') ?? Math.min(90, longest));
@@ -229,7 +233,7 @@ function tokenForm(exchange: Exchange, { language }: PageContext, account: Accou
 <label for="path">${language.text('tokenPaths')}</label>
 <textarea id="path" name="path" rows="2" spellcheck="false" autocapitalize="none">${typed('path')}</textarea>
 <fieldset class="rights"><legend>${language.text('tokenRights')}</legend>
-${readRights.every((right) => rights.includes(right)) && box('rights', 'read', language.text('rightsRead'), 'radio')}${box('rights', 'all', language.text('rightsAll'), 'radio')}<p class="hint">${rightsText({ language }, rights)}</p>
+${mayRead && box('rights', 'read', language.text('rightsRead'), 'radio')}${box('rights', 'all', language.text('rightsAll'), 'radio')}<p class="hint">${rightsText({ language }, rights)}</p>
 ${box('rights', 'chosen', language.text('rightsChosen'), 'radio')}</fieldset>
 <fieldset class="those" aria-label="${language.text('rightsChosen')}">${rights.map((keyword) => box('permissions', keyword, language.text(rightTexts[keyword])))}</fieldset>
 ${

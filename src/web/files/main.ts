@@ -140,7 +140,7 @@ function startSearchPage(): void {
 }
 
 function startFields(): void {
-  const field = document.querySelector<HTMLInputElement>('input[data-copy], main.card input[type=password]');
+  const field = document.querySelector<HTMLInputElement>('input[data-copy], main.card input[type=password], .fields input');
   if (field) void loadPart('copy-field', () => import('./actions/copy-field.ts')).then((part) => part?.startField(field));
 }
 

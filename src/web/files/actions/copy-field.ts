@@ -36,10 +36,38 @@ function offerCopy(field: HTMLInputElement): void {
   field.after(make('p.row', button), said);
 }
 
-/** Prepares the field of a secret to copy, or the fields of the password page. */
+/** Prepares the field of a secret to copy, or the fields of the pages for passwords and tokens. */
 export function startField(field: HTMLInputElement): void {
-  if (field.dataset.copy === undefined) offerPasswords();
-  else offerCopy(field);
+  if (field.dataset.copy !== undefined) offerCopy(field);
+  else if (field.type === 'password') offerPasswords();
+  if (field.form) tellProblems(field.form);
+}
+
+/** Shows what is wrong with a field below it, because the browser's own message has another language and look, and covers other fields. */
+function tellProblems(form: HTMLFormElement): void {
+  const forget = () => {
+    for (const told of form.querySelectorAll('.invalid')) told.remove();
+    for (const field of form.querySelectorAll('[aria-describedby=invalid]')) {
+      field.removeAttribute('aria-describedby');
+      field.ariaInvalid = null;
+    }
+  };
+  form.addEventListener('input', forget);
+  form.addEventListener(
+    'invalid',
+    (event) => {
+      event.preventDefault();
+      const field = event.target as HTMLInputElement;
+      if (field !== form.querySelector(':invalid:not(fieldset)')) return;
+      forget();
+      const message = field.validity.customError ? field.validationMessage : shareText('required');
+      field.after(make('p.notice.error.invalid', { id: 'invalid', role: 'alert' }, message));
+      field.setAttribute('aria-describedby', 'invalid');
+      field.ariaInvalid = 'true';
+      field.focus();
+    },
+    { capture: true },
+  );
 }
 
 /**
