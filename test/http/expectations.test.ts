@@ -77,11 +77,7 @@ test('the page needs no scripts, names no file of other accounts, and shows host
   assert.equal(page.status, 200);
   assert.match(page.text, /&lt;b&gt;Orders&lt;\/b&gt;/);
   assert.match(page.text, /href="\/home\/alices%3Ci%3E\.csv"/);
-  assert.match(
-    page.text,
-    /in time[\s\S]*Bills<\/bdi> <strong class="state missing">missing<\/strong>/,
-    'the state is beside the name',
-  );
+  assert.match(page.text, /in time[\s\S]*Bills<\/bdi> <strong class="state missing">missing<\/strong>/, 'the state is beside the name');
   assert.match(
     page.text,
     /Next due: .* UTC<\/span><span class="dot">&nbsp;&middot; <\/span><a href="\/home\/"><code><bdi>\/bills-20\d{6}\.pdf<\/bdi><\/code><\/a>/,
