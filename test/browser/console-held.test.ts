@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Locator, Route } from 'playwright-core';
 import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asReviewer, signIn, startConsole } from '../support/console.ts';
-import { startInspector } from '../support/inspector.ts';
+import { refusalBody, startInspector } from '../support/inspector.ts';
 import { until } from '../support/receiver.ts';
 
 browserTest('a reviewer sees, downloads, releases, discards and re-inspects held uploads; a viewer only reads', async (t) => {
@@ -27,7 +27,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   assert.ok(line && line.height < 50, 'on a tablet, all actions of a card are in one line');
   assert.equal(await page.locator('main thead').isVisible(), false);
   await page.setViewportSize({ width: 1280, height: 800 });
-  const since = row('good').locator('time');
+  const since = row('good').locator('.held-path time');
   assert.deepEqual([await since.innerText(), /\d:\d\d:\d\d/.test((await since.getAttribute('title')) ?? '')], ['Now', true]);
   const sha256 = createHash('sha256').update('odd good').digest('hex');
   assert.ok(seen.includes(`SHA-256 ${sha256.slice(0, 12)}…`), seen);
@@ -65,7 +65,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await server.put('/home/third', 'odd');
   await page.getByRole('button', { name: 'Refresh' }).click();
   await row('third').waitFor();
-  inspector.decide = () => ({ status: 422 });
+  inspector.decide = () => ({ status: 422, body: refusalBody });
   const held: Route[] = [];
   await page.route('**/api/held/inspect-again', (route) => void held.push(route));
   await row('third').getByRole('button', { name: 'Inspect again' }).click();
@@ -73,6 +73,27 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await until('the console is asked', () => held.length === 1);
   await held[0]?.continue();
   await until('the refused upload has ended', async () => (await server.eventIds()).filter((id) => id === 40074).length === 2);
+  await page.getByText('“/third” was inspected and refused. Not this file.').waitFor();
+  await none.waitFor();
+  await page.unroute('**/api/held/inspect-again');
+  inspector.decide = () => ({ status: 202 });
+  await server.put('/home/slow', 'wait');
+  inspector.decide = undefined;
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  for (const [status, told] of [
+    [202, '“/slow” was inspected, and is held again.'],
+    [204, '“/slow” was inspected and released.'],
+  ] as const) {
+    const asked = inspector.requests.length;
+    await row('slow').getByRole('button', { name: 'Inspect again' }).click();
+    await row('slow').getByText('being inspected').waitFor();
+    await page.getByText('The file is being inspected again.').waitFor();
+    await until('the inspection runs', () => inspector.requests.length > asked);
+    inspector.answerWaiting(status);
+    await page.getByText(told).waitFor();
+    if (status === 202) await row('slow').getByText('Content check holds · Now').waitFor();
+  }
+  await none.waitFor();
   const viewer = await openBrowser(t, { expectedErrors: /401/ });
   inspector.decide = undefined;
   await server.put('/home/fourth', 'odd');

@@ -1,5 +1,6 @@
 import type { HeldTargets } from '../../../console/api/schemas/accounts.ts';
 import type { AttemptView } from '../../../console/api/schemas/deliveries.ts';
+import type { EventView } from '../../../console/api/schemas/events.ts';
 import { agoText } from '../../shared/dates.ts';
 import { firstOf, nameList } from '../../shared/dialogs.ts';
 import { icon, make, makeButton } from '../../shared/dom.ts';
@@ -13,7 +14,7 @@ import { confirm } from '../confirm.ts';
 import { copyButton, field, selection } from '../fields.ts';
 import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
-import { ask } from '../request.ts';
+import { ask, withQuery } from '../request.ts';
 import { actionButton, badge, heading, iconedButton, panel, type Stage, showCount, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
 import { ageElement, clear, datum, pathDatum } from '../shown.ts';
@@ -41,7 +42,7 @@ interface Held {
   digest: { 'sha-256': string };
   state: 'inspecting' | 'held';
   reason: string;
-  verdicts: { inspection: string; name: string; verdict: string; message: string; fault?: AttemptView['fault'] }[];
+  verdicts: { inspection: string; name: string; verdict: string; message: string; fault?: AttemptView['fault']; time: string }[];
 }
 
 /** The actions of the API, with the prefixes of their texts. */
@@ -83,9 +84,9 @@ function targetWords(items: readonly Held[], targets: ReadonlyMap<string, Target
 
 /** Lists the reasons of the inspections, each with the name of the inspection below it. */
 function verdictList({ verdicts }: Held): HTMLElement {
-  const items = verdicts.map(({ inspection, name, verdict, message, fault }) => {
+  const items = verdicts.map(({ inspection, name, verdict, message, fault, time }) => {
     const source = Object.assign(datum(name), { title: inspection === name ? '' : `UUID ${clear(inspection)}` });
-    const told = [source, ` ${translated('verdict', verdict)}`];
+    const told = [source, ` ${translated('verdict', verdict)} · `, ageElement(time)];
     return message === '' ? make('li', ...told) : make('li', make('div', clear(faultText(fault, message))), make('div.hint', ...told));
   });
   return make('ul.plain-list', ...items);
@@ -102,6 +103,56 @@ function digestLine(base64: string): HTMLElement {
   const copy = copyButton('', () => whole, heldText('heldCopied'), 'quiet small', showWhole);
   copy.ariaLabel = copy.title = heldText('heldCopy');
   return make('span.hint.digest', make('span', 'SHA-256 ', shown), copy);
+}
+
+/** Pause in milliseconds until running inspections are looked at again. It grows up to the maximum. */
+const pausesMs = { first: 500, max: 10_000 };
+
+/** The events of this many milliseconds are searched for the outcome of an inspection. The clock of the browser may be wrong. */
+const searchedMs = 3_600_000;
+
+/** Events that tell how held uploads ended: refused, released, ended. */
+const endings = { refused: '40071', released: '40073', ended: '40074' } as const;
+
+/** Finds the events about uploads that are no longer held. An upload can be gone a moment before its event can be found. */
+async function findEndings(gone: readonly Held[], signal: AbortSignal): Promise<readonly EventView[]> {
+  const since = new Date(Date.now() - searchedMs).toISOString();
+  const query = withQuery('/api/events', { id: Object.values(endings).join(), since, limit: '1000' });
+  for (let attempt = 0; gone.length > 0; attempt++) {
+    const { events } = await ask<{ events: EventView[] }>('GET', query, { signal });
+    const told = new Set(events.map(({ data }) => data.held_id));
+    if (attempt === 3 || gone.every(({ id }) => told.has(id))) return events;
+    await new Promise((resolve) => setTimeout(resolve, pausesMs.first));
+  }
+  return [];
+}
+
+/** Says what came out when uploads were inspected again. @param items the uploads that are held now */
+async function tellOutcomes(inspected: readonly Held[], items: readonly Held[], signal: AbortSignal): Promise<void> {
+  const held = new Map(items.map((item) => [item.id, item]));
+  const events = await findEndings(
+    inspected.filter(({ id }) => !held.has(id)),
+    signal,
+  );
+  const outcomes = inspected.map((item) => {
+    const now = held.get(item.id);
+    const said = now?.verdicts.find(({ message }) => message !== '');
+    if (now) return { item, outcome: 'again', reason: said ? faultText(said.fault, said.message) : '' } as const;
+    const end = events.find(({ data }) => data.held_id === item.id);
+    if (end?.id === endings.released) return { item, outcome: 'released', reason: '' } as const;
+    if (end?.data.reason !== 'refused') return { item, outcome: 'ended', reason: '' } as const;
+    const isOfItem = ({ id, data, account }: EventView) =>
+      id === endings.refused && data.path === item.path && account.name === item.account;
+    return { item, outcome: 'refused', reason: String(events.find(isOfItem)?.data.message ?? '') } as const;
+  });
+  for (const outcome of ['released', 'again', 'ended', 'refused'] as const) {
+    const alike = outcomes.filter((one) => one.outcome === outcome);
+    const [first] = alike;
+    if (!first) continue;
+    const words = heldText(`inspected_${outcome}`, { count: alike.length, path: clear(first.item.path) });
+    const reason = alike.length === 1 && first.reason !== '' ? ` ${clear(first.reason)}` : '';
+    notice(words + reason, outcome === 'refused' ? 'error' : 'success');
+  }
 }
 
 const columns: readonly Column<Held>[] = [
@@ -131,14 +182,18 @@ const columns: readonly Column<Held>[] = [
 export async function showHeld({ main, signal }: Stage): Promise<void> {
   const act = async (action: Action, items: readonly Held[], reason = '') => {
     const body = { ids: items.map(({ id }) => id), ...(reason !== '' && { reason }) };
-    const { results } = await ask<{ results: { error?: string }[] }>('POST', `/api/held/${action}`, { body });
+    const { results } = await ask<{ results: { id: string; error?: string }[] }>('POST', `/api/held/${action}`, { body });
     const problems = results.flatMap(({ error }) => (error === undefined ? [] : [clear(error)]));
-    return { done: results.length - problems.length, problem: problems[0] };
+    const failed = new Set(results.flatMap(({ id, error }) => (error === undefined ? [] : [id])));
+    return { done: items.filter(({ id }) => !failed.has(id)), problem: problems[0] };
   };
-  const report = async (action: Action, { done, problem }: { done: number; problem: string | undefined }) => {
-    if (done > 0) notice(heldText(`${names[action]}_done`, { count: done }));
+  const report = async (action: Action, { done, problem }: Awaited<ReturnType<typeof act>>) => {
+    const tellDone = () => notice(heldText(`${names[action]}_done`, { count: done.length }));
+    if (done.length > 0 && action !== 'inspect-again') tellDone();
     if (problem !== undefined) notice(text('failed', { reason: problem }), 'error');
     await load();
+    // If all inspections have ended already, their outcome is the message.
+    if (action === 'inspect-again' && awaited.size > 0) tellDone();
   };
   let isDeciding = false;
   const decide = async (action: 'release' | 'discard', items: readonly Held[]) => {
@@ -169,11 +224,18 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     let outcome: Awaited<ReturnType<typeof act>> | undefined;
     const send = async () => {
       outcome = await act(action, items, reason.value.trim());
-      return outcome.done > 0 ? undefined : outcome.problem;
+      return outcome.done.length > 0 ? undefined : outcome.problem;
     };
     if ((await confirm(heldText(`held_${action}_question`, { count }), question, button, send)) && outcome) await report(action, outcome);
   };
-  const inspectAgain = async (items: readonly Held[]) => report('inspect-again', await act('inspect-again', items));
+  /** The uploads that are being inspected again, by ID, until all have an outcome. */
+  const awaited = new Map<string, Held>();
+  const inspectAgain = async (items: readonly Held[]) => {
+    const outcome = await act('inspect-again', items);
+    for (const item of outcome.done) awaited.set(item.id, item);
+    pauseMs = pausesMs.first;
+    await report('inspect-again', outcome);
+  };
   const buttons = (itemsNow: () => readonly Held[], count?: number) => [
     iconedButton(labelOf('release', count), 'check', () => void tell(decide('release', itemsNow())), 'small'),
     makeButton(labelOf('discard', count), 'close', () => void tell(decide('discard', itemsNow())), 'small'),
@@ -189,6 +251,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
       ),
     className: 'actions',
   };
+  let offered = 0;
   const ofChosen = make('div.row', { hidden: true });
   const chosenItems = () => table.items().filter(({ id }) => chosen.has(id));
   const { column, element, chosen, keep, unchoose } = selection<Held>(
@@ -196,14 +259,26 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     ({ path }) => heldText('heldSelect', { path: clear(path) }),
     () => {
       ofChosen.hidden = chosen.size === 0;
-      ofChosen.replaceChildren(...buttons(chosenItems, chosen.size));
+      // The page also loads by itself, and then the focus must stay on these buttons.
+      if (chosen.size !== offered) ofChosen.replaceChildren(...buttons(chosenItems, chosen.size));
+      offered = chosen.size;
     },
   );
   const all = mayReview() ? [column, ...columns, actions] : columns;
   const table = makeTable<Held>(text('held'), heldText('heldNone'), all, ({ id }) => id);
   const more = make('p.hint', { hidden: true });
   const bulk = mayReview() && make('div.heading.bulk', element, ofChosen, unchoose);
+  let pauseMs = pausesMs.first;
+  let timer = 0;
+  signal.addEventListener('abort', () => clearTimeout(timer));
+  const loadLater = () => {
+    clearTimeout(timer);
+    if (signal.aborted) return;
+    timer = window.setTimeout(() => void load().catch(loadLater), pauseMs);
+    pauseMs = Math.min(pauseMs * 1.5, pausesMs.max);
+  };
   const load = async () => {
+    clearTimeout(timer);
     const { items, total } = await ask<{ items: Held[]; total: number }>('GET', '/api/held', { signal });
     // The upload that has waited longest comes first.
     items.sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
@@ -213,6 +288,12 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     if (bulk) bulk.hidden = items.length < 2;
     more.hidden = items.length === total;
     more.textContent = text('heldMore', { shown: items.length, total });
+    const running = items.filter(({ state }) => state === 'inspecting');
+    if (running.length > 0) loadLater();
+    if (awaited.size === 0 || running.some(({ id }) => awaited.has(id))) return;
+    const inspected = [...awaited.values()];
+    awaited.clear();
+    void tell(tellOutcomes(inspected, items, signal));
   };
   await load();
   main.replaceChildren(
