@@ -91,6 +91,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
     await until('the inspection runs', () => inspector.requests.length > asked);
     inspector.answerWaiting(status);
     await page.getByText(told).waitFor();
+    assert.equal(await page.getByText('The file is being inspected again.').count(), 0, 'the outcome replaces the first message');
     if (status === 202) await row('slow').getByText('Content check holds · Now').waitFor();
   }
   await none.waitFor();

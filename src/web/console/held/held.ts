@@ -193,7 +193,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     if (problem !== undefined) notice(text('failed', { reason: problem }), 'error');
     await load();
     // If all inspections have ended already, their outcome is the message.
-    if (action === 'inspect-again' && awaited.size > 0) tellDone();
+    if (action === 'inspect-again' && awaited.size > 0) forget = tellDone();
   };
   let isDeciding = false;
   const decide = async (action: 'release' | 'discard', items: readonly Held[]) => {
@@ -230,6 +230,8 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   };
   /** The uploads that are being inspected again, by ID, until all have an outcome. */
   const awaited = new Map<string, Held>();
+  /** Removes the message that files are being inspected, which their outcome replaces. */
+  let forget = () => {};
   const inspectAgain = async (items: readonly Held[]) => {
     const outcome = await act('inspect-again', items);
     for (const item of outcome.done) awaited.set(item.id, item);
@@ -293,6 +295,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     if (awaited.size === 0 || running.some(({ id }) => awaited.has(id))) return;
     const inspected = [...awaited.values()];
     awaited.clear();
+    forget();
     void tell(tellOutcomes(inspected, items, signal));
   };
   await load();
