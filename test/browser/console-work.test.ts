@@ -63,6 +63,7 @@ browserTest('Back returns to the row that was opened, also if Show more had load
   const before = await place();
   await page.reload();
   await comesTrue(`Math.abs(scrollY - ${before}) < 20`);
+  await page.locator('#sections a[data-section="events"]').press('ArrowDown');
   await page.locator('#sections a[data-section="events"]').click();
   await comesTrue('scrollY === 0');
 });

@@ -273,7 +273,7 @@ function leaveView(): void {
   shown.abort();
   clearTimeout(scrolling);
   document.dispatchEvent(new Event('viewchange'));
-  if (phone.matches) byId('sections').hidePopover();
+  if (byId('sections').popover) byId('sections').hidePopover();
   byId('notices').replaceChildren();
 }
 

@@ -37,6 +37,8 @@ export function startMenu(id = 'menu'): void {
   const menu = byId(id);
   const opener = document.querySelector<HTMLElement>(`[popovertarget=${id}]`);
   const onKey = (event: KeyboardEvent) => {
+    // The sections of the console are a popover only on phones.
+    if (!menu.popover) return;
     const isOpen = menu.matches(':popover-open');
     // The page must not handle the key as well: Escape would clear the selection, and arrows would move to the list.
     if (isOpen) event.stopPropagation();
@@ -55,7 +57,7 @@ export function startMenu(id = 'menu'): void {
   };
   menu.addEventListener('keydown', onKey);
   // When the menu closes, the focus returns to the button that opened it. So the menu closes before the action, which may move the focus.
-  const onClick = ({ target }: Event) => (target as Element).closest('a, [type=button]') && menu.hidePopover();
+  const onClick = ({ target }: Event) => menu.popover && (target as Element).closest('a, [type=button]') && menu.hidePopover();
   menu.addEventListener('click', onClick, { capture: true });
   opener?.addEventListener('keydown', onKey);
 }
