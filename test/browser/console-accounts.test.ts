@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page, Route } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
-import { signIn, startConsole } from '../support/console.ts';
-import { until } from '../support/receiver.ts';
+import { asOperator, signIn, startConsole } from '../support/console.ts';
+import { watchedForDays } from '../support/expectations.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { startReceiver, until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { trashOf } from '../support/trash.ts';
@@ -104,6 +106,56 @@ browserTest('a tried login shows the account in words; no column shrinks to sing
   await form.getByRole('button').click();
   await result.getByText('no valid reply').waitFor();
 });
+
+browserTest(
+  'the page of an account links to what other sections have of it, names groups, and tries a login of this account',
+  async (t) => {
+    const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+    const { server, console } = await startConsole(t, {
+      groups: { partners: { name: 'Partners of ours', home_folder_path: temporaryFolder(t) } },
+      accounts: { bob: { group: 'partners', password: await cheapHash(testPassword) } },
+      expectations: {
+        bills: { every: '1h', path: '/bills*', account: 'bob' },
+        others: { every: '1h', path: '/others*', account: 'alice' },
+      },
+      event_handlers: { hook: { type: 'http', url: receiver.url, target: '40017', retry_count: 0, fail_after_errors: 0 } },
+    });
+    await watchedForDays(server, ['bills']);
+    for (const user of ['alice', 'bob']) await server.put('/home/a.txt', 'x', { user: `${user}:${testPassword}` });
+    await until('both deliveries failed', async () => {
+      const { deliveries } = (await console.get('/api/deliveries?outcome=failed', asOperator)).json<{ deliveries: unknown[] }>();
+      return deliveries.length === 2;
+    });
+    const page = await openBrowser(t, { expectedErrors: /401/ });
+    await signIn(page, console.url, '#accounts/bob');
+    const leads = page.locator('.leads');
+    await leads.locator('a:not([href])', { hasText: 'Held uploads 0' }).waitFor();
+    await leads.getByRole('link', { name: /^Due files \d+ × missing/ }).waitFor();
+    await page.getByText('Partners of ours').and(page.getByTitle('partners')).waitFor();
+    await page.getByRole('button', { name: 'What may it do?' }).click();
+    const form = page.locator('details[open] form');
+    assert.equal(await form.getByLabel('Account').inputValue(), 'bob');
+    await page.getByRole('button', { name: 'Try a login' }).click();
+    await form.getByLabel('Password').and(page.locator(':focus')).waitFor();
+    assert.equal(await form.getByLabel('User name').inputValue(), 'bob');
+
+    await leads.getByRole('link', { name: 'Failed deliveries, 24 h 1' }).click();
+    const rows = page.locator('.of-deliveries tbody tr');
+    await rows.first().waitFor();
+    assert.deepEqual(await rows.locator('.event-account').allTextContents(), ['bob']);
+    await page.getByRole('button', { name: 'Remove account:bob' }).click();
+    await rows.nth(1).waitFor();
+    assert.match(page.url(), /outcome=failed&last=24h$/, 'the other conditions stay');
+    await page.goto(`${console.url}/#expectations?account=bob`);
+    await page.locator('main').getByRole('link', { name: 'bills' }).first().waitFor();
+    assert.equal(await page.locator('main').getByRole('link', { name: 'others' }).count(), 0);
+
+    const viewer = await openBrowser(t, { expectedErrors: /401/ });
+    await signIn(viewer, console.url, '#accounts/bob', 'viewer');
+    await viewer.locator('.leads').getByRole('link', { name: 'Failed deliveries, 24 h 1' }).waitFor();
+    assert.equal(await viewer.getByRole('button', { name: 'Try a login' }).count(), 0);
+  },
+);
 
 browserTest('in the trash of an account, one item is restored, one deleted, and then all others deleted', async (t) => {
   const { server, console } = await startConsole(t, { group: { trash: { days: 30 } } });

@@ -48,7 +48,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
   mkdirSync(join(folder, 'partners/bob b'), { recursive: true });
   writeFileSync(join(folder, 'partners/bob b/x'), Buffer.alloc(1500));
   const { server, console } = await startConsole(t, {
-    groups: { partners: { home_folder_path: join(folder, 'partners/${USER}'), quota_size: 10_000 } },
+    groups: { partners: { name: 'Our partners', home_folder_path: join(folder, 'partners/${USER}'), quota_size: 10_000 } },
     authentications: {
       local: { type: 'application', accounts_file_path: accountsFile },
       remote: { type: 'http', url: endpoint.url, test_at_start: false },
@@ -90,6 +90,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
   ]);
   assert.match(page.items[3]?.problem ?? '', /The group "nowhere" does not exist/);
   const bob = page.items[1] as AccountView;
+  assert.deepEqual([page.items[0]?.group_name, bob.group_name, page.items[3]?.group_name], ['', 'Our partners', '']);
   assert.deepEqual(
     bob.sessions.map(({ service, count }) => [service, count]),
     [['web', 2]],

@@ -182,6 +182,7 @@ const account = (name: string, more: object) => ({
   enabled: true,
   problem: '',
   group: hostileName,
+  group_name: hostileName,
   home: `/srv/${hostileName}`,
   quota_bytes: 1000,
   used_bytes: 950,

@@ -140,6 +140,7 @@ function describeAccount(name: string, { local, login, sessions }: Known, parts:
     enabled: (local?.account.enabled ?? true) && (group?.enabled ?? true),
     problem: problem ?? '',
     group: groupUuid,
+    group_name: parts.config.groups[groupUuid]?.name ?? '',
     home: account?.homeFolderPath ?? '',
     quota_bytes: quota || null,
     used_bytes: null,

@@ -1,9 +1,10 @@
 import { make, makeButton } from '../shared/dom.ts';
 import { notice } from '../shared/notices.ts';
 import { spans } from './events/query.ts';
-import { text, translate } from './language.ts';
+import { colon, text, translate } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
 import { actionButton } from './section.ts';
+import { clear } from './shown.ts';
 import type { Column } from './table.ts';
 
 let made = 0;
@@ -29,6 +30,16 @@ export function copyButton(label: string, content: () => string, done: string, c
     notice(done);
   };
   return actionButton(label, 'copy', () => (refused ? copy().catch(refused) : copy()), className);
+}
+
+/** Says that a section shows only what one account has. A button shows the whole section. Without an account, it returns nothing. */
+export function ofAccount(section: SectionName, query: URLSearchParams): HTMLElement[] {
+  const account = query.get('account');
+  if (account === null) return [];
+  const remove = makeButton('', 'close', () => openSearch(section, changed(query, { account: undefined })), 'quiet');
+  remove.ariaLabel = text('removeCondition', { condition: `account:${clear(account)}` });
+  const shown = make('span', make('b', `${text('account')}${colon}`), make('bdi', clear(account)));
+  return [make('p', make('span.chip', shown, remove))];
 }
 
 /** Builds a link to the results of a search. It is visible while it has the focus. */

@@ -87,7 +87,7 @@ foldSections();
 /** The names that the query of a search may have. */
 const searchNames: Partial<Record<SectionName, string>> = {
   events: 'id not_id account path address status group request_id text since until last routine at',
-  deliveries: 'handler outcome kind event_id since until last',
+  deliveries: 'handler outcome kind event_id account since until last',
 };
 
 function hasKnownNames(section: SectionName, query: URLSearchParams): boolean {

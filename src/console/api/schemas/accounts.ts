@@ -14,6 +14,7 @@ export const accountView = z.object({
   enabled: z.boolean().describe('False if the account or its group is disabled.'),
   problem: text.describe('Why nobody can log in to the account as it is configured; empty if there is no such reason.'),
   group: text.describe('UUID of the group of the account; empty if it is not known.'),
+  group_name: text.describe('Name of the group; empty if it has none.'),
   home: text.describe('Home folder on disk; empty if only the authentication endpoint knows it.'),
   quota_bytes: count.nullable().describe('Null without a quota.'),
   used_bytes: count.nullable().describe('Bytes that count towards the quota; null without a quota, and until they are counted.'),

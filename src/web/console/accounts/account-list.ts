@@ -1,4 +1,5 @@
 import type { AccountPage, AccountView } from '../../../console/api/schemas/accounts.ts';
+import type { Overview } from '../../../console/api/schemas/overview.ts';
 import { type Child, make } from '../../shared/dom.ts';
 import { partTexts, sizeText } from '../../shared/locale.ts';
 import de from '../../texts/accounts/de.json' with { type: 'json' };
@@ -24,6 +25,35 @@ export function accountWord(prefix: string, name: string): string {
   return Object.hasOwn(en, key) ? accountText(key as AccountTextName) : name;
 }
 
+const names = new Map<string, string>();
+let asked: Promise<void> | undefined;
+
+/** Shows the name of a service or an authentication method as soon as it is known, and its UUID as title. */
+export function componentName(uuid: string): HTMLElement {
+  const element = datum(uuid);
+  const show = () => {
+    const name = names.get(uuid);
+    if (name && name !== uuid) Object.assign(element, { textContent: clear(name), title: clear(uuid) });
+  };
+  asked ??= ask<Overview>('GET', '/api/overview').then(
+    ({ services, methods }) => {
+      for (const each of [...services, ...methods]) names.set(each.uuid, each.name);
+    },
+    () => {
+      asked = undefined;
+    },
+  );
+  show();
+  if (element.title === '') void asked.then(show);
+  return element;
+}
+
+/** Shows the name of the group of an account, with its UUID as title. */
+export function groupText({ group, group_name: name }: AccountView): HTMLElement {
+  const shown = name || (group === 'DEFAULT_GROUP' && accountText('defaultGroup'));
+  return shown ? Object.assign(datum(shown), { title: clear(group) }) : datum(group);
+}
+
 /** While the journal is being read or files are being counted, the list is requested again after these pauses, in milliseconds. */
 const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 
@@ -45,7 +75,8 @@ export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
 /** Lists the services on which an account has sessions, with the number of sessions. */
 export function sessionsText({ sessions }: AccountView): Child {
   if (sessions.length === 0) return noValue();
-  return datum(sessions.map(({ service, count }) => `${service}${colon}${numberText(count)}`).join(', '));
+  const parts = sessions.flatMap(({ service, count }) => [', ', componentName(service), `${colon}${numberText(count)}`]);
+  return make('span', ...parts.slice(1));
 }
 
 const columns: readonly Column<AccountView>[] = [
@@ -57,7 +88,7 @@ const columns: readonly Column<AccountView>[] = [
     },
     className: 'first one-line account-name',
   },
-  { title: text('group'), cell: ({ group }) => (group === '' ? noValue() : datum(group)), className: 'third-line' },
+  { title: text('group'), cell: (account) => (account.group === '' ? noValue() : groupText(account)), className: 'third-line' },
   {
     title: accountText('home'),
     cell: ({ home }) => (home === '' ? noValue() : pathEnd(home)),

@@ -1,16 +1,30 @@
 import type { AuthTestReport, Decision, MethodReport } from '../../../config/report-shapes.ts';
 import type { AccountView } from '../../../console/api/schemas/accounts.ts';
-import { make, makeButton } from '../../shared/dom.ts';
+import type { DeliveryPage } from '../../../console/api/schemas/deliveries.ts';
+import type { OccurrenceRun } from '../../../expectations/told-occurrence.ts';
+import { type Child, make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
+import { states } from '../expectations/due-table.ts';
+import { askRecent, stateKinds } from '../expectations/occurrences.ts';
 import { choice, field } from '../fields.ts';
 import { text } from '../language.ts';
-import { ask } from '../request.ts';
-import { hashFor } from '../route.ts';
+import { ask, withQuery } from '../request.ts';
+import { hashFor, type SectionName } from '../route.ts';
 import { actionButton, badge, facts, heading, loadingLine, panel, problem, type Stage, tell, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, numberText } from '../shown.ts';
 import { bodySource } from '../values.ts';
-import { accountList, accountState, accountText, accountWord, quotaText, type SearchedPanel, sessionsText } from './account-list.ts';
+import {
+  accountList,
+  accountState,
+  accountText,
+  accountWord,
+  componentName,
+  groupText,
+  quotaText,
+  type SearchedPanel,
+  sessionsText,
+} from './account-list.ts';
 import { collectionPanel, collections } from './collections.ts';
 
 /** Shows the accounts and all collections, such as sessions, bans and tokens. Operators can also ask about rights, and test a login. */
@@ -41,9 +55,16 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
  * Shows panels, and above them a button for each, which moves to the panel.
  *
  * @param hidesEmpty whether panels without items are hidden even if nothing is searched
+ * @param before shown before the buttons
  * @returns a function that searches all panels for a text
  */
-function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal, hidesEmpty = false) {
+function showPanels(
+  main: HTMLElement,
+  panels: readonly SearchedPanel[],
+  signal: AbortSignal,
+  hidesEmpty = false,
+  before: readonly HTMLElement[] = [],
+) {
   for (const { element } of panels) element.hidden = hidesEmpty;
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {
@@ -59,7 +80,7 @@ function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal:
   const nothing = make('p.nothing');
   const none = make('section.panel', { hidden: true, role: 'status' }, nothing);
   main.append(
-    make('div.presets.leads', { role: 'group', ariaLabel: text('sections') }, ...leads),
+    make('div.presets.leads', { role: 'group', ariaLabel: text('sections') }, ...before, ...leads),
     none,
     ...panels.map(({ element }) => element),
   );
@@ -118,8 +139,9 @@ function plainInput(properties: { required?: boolean; value?: string } = {}): HT
   return make('input', { autocomplete: 'off', autocapitalize: 'none', ...properties });
 }
 
-function explainPanel(): HTMLElement {
-  const [user, group, path, destination] = [plainInput({ required: true }), plainInput(), plainInput({ value: '/home/' }), plainInput()];
+function explainPanel(account = '', knownGroup = ''): HTMLElement {
+  const [user, group] = [plainInput({ required: true, value: account }), plainInput({ value: knownGroup })];
+  const [path, destination] = [plainInput({ value: '/home/' }), plainInput()];
   const method = choice('method', methods);
   const pathField = field(text('path'), path);
   const destinationField = field(accountText('destination'), destination);
@@ -167,8 +189,8 @@ function decisionView({ allowed, reason, steps, group, real_path, rule }: Decisi
 }
 
 /** Builds the panel that tries a login. The password is sent, but not stored anywhere. */
-function authTestPanel(): HTMLElement {
-  const username = plainInput({ required: true });
+function authTestPanel(account = ''): HTMLElement {
+  const username = plainInput({ required: true, value: account });
   const password = make('input', { type: 'password', required: true, autocomplete: 'new-password' });
   const address = make('input', { autocomplete: 'off', placeholder: '192.0.2.1' });
   const fields = [field(text('userName'), username), field(text('password'), password), field(accountText('clientAddress'), address)];
@@ -190,7 +212,7 @@ function authBadge(outcome: string): HTMLElement {
 function methodView({ method, type, outcome, invalid, reason, url, status, status_reason, account, warnings }: MethodReport): HTMLElement {
   return make(
     'article.result',
-    make('p', authBadge(invalid ? 'invalid' : outcome), ' ', ...(method === type ? [] : [datum(`${type} `)]), datum(method, 'code')),
+    make('p', authBadge(invalid ? 'invalid' : outcome), ' ', ...(method === type ? [] : [datum(`${type} `)]), componentName(method)),
     make('p', datum(reason)),
     facts(
       [accountText('url'), url ? datum(url, 'code') : undefined],
@@ -211,26 +233,39 @@ function textOf(value: unknown, className = ''): HTMLElement | undefined {
 export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
   const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
   const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;
+  const tools = make('div');
+  const tool = (label: string, build: () => HTMLElement) => {
+    const open = () => {
+      const panel = build();
+      panel.setAttribute('open', '');
+      tools.replaceChildren(panel);
+      panel.querySelector<HTMLElement>('[type=password], select')?.focus();
+    };
+    return makeButton(label, undefined, open, 'quiet');
+  };
   main.replaceChildren(
     wayTo('accounts'),
     heading(
       clear(name),
       accountState(account),
+      ...(mayChange() ? [tool(accountText('authTestTitle'), () => authTestPanel(name))] : []),
+      ...(mayChange() ? [tool(accountText('explainThis'), () => explainPanel(name, source === 'login' ? group : ''))] : []),
       make('a.button.quiet', { href: hashFor('events', '', { account: name }) }, accountText('accountEvents')),
     ),
+    tools,
     ...(problem === '' ? [] : [make('p.notice.error', clear(problem))]),
     panel(
       text('summary'),
       facts(
         [accountText('knownFrom'), accountWord('known', source)],
-        [accountText('method'), datum(method)],
-        [text('group'), datum(group)],
+        [accountText('method'), componentName(method)],
+        [text('group'), groupText(account)],
         [accountText('home'), datum(home, 'code')],
         [accountText('quota'), quota_bytes !== null && quotaText(account)],
         [accountText('quotaFree'), quota_bytes !== null && used_bytes !== null && sizeText(Math.max(quota_bytes - used_bytes, 0))],
         [accountText('lastLogin'), ageElement(last_login?.time)],
         [text('address'), last_login ? datum(last_login.address) : undefined],
-        [text('service'), last_login ? datum(last_login.service) : undefined],
+        [text('service'), last_login ? componentName(last_login.service) : undefined],
         [accountText('sessions_title'), sessions.length > 0 && sessionsText(account)],
       ),
     ),
@@ -240,5 +275,46 @@ export async function showAccount({ main, route: { id }, signal }: Stage): Promi
     collections.map((collection) => collectionPanel(collection, signal, name)),
     signal,
     true,
+    elsewhere(name, signal),
   );
+}
+
+/** Deliveries that are searched for those of an account. */
+const maxSearched = 500;
+
+/** Builds links to what other sections have of an account, each with the number of items. Without any, a link leads nowhere. */
+function elsewhere(name: string, signal: AbortSignal): HTMLElement[] {
+  const link = (title: string, section: SectionName, query: Record<string, string>, count: () => Promise<Child[]>) => {
+    const place = make('a.button.small', `${title} `);
+    const show = (counts: Child[]) => {
+      if (counts.length === 0) place.append(make('span.count', '0'));
+      else {
+        place.href = hashFor(section, '', { ...query, account: name });
+        place.append(...(counts as Node[]));
+      }
+    };
+    // Without a number, the link leads nowhere, because the section would fail in the same way.
+    void count().then(show, () => {});
+    return place;
+  };
+  const shown = (count: number, end = '') => (count === 0 ? [] : [make('span.count', `${numberText(count)}${end}`)]);
+  const held = async () =>
+    shown((await ask<{ total: number }>('GET', withQuery('/api/held', { account: name, limit: '1' }), { signal })).total);
+  const due = async () => {
+    const { expectations, runs } = await askRecent(signal);
+    const own = new Set(expectations.filter(({ account }) => account === name).map(({ expectation }) => expectation));
+    const isBad = ({ state, watched }: OccurrenceRun) => watched !== false && ['bad', 'warn'].includes(stateKinds[state]);
+    const bad = runs.filter((run) => own.has(run.expectation) && isBad(run));
+    return bad.length === 0 ? shown(own.size) : [states(bad)];
+  };
+  const failed = async () => {
+    const query = { outcome: 'failed', since: new Date(Date.now() - 86_400_000).toISOString(), limit: String(maxSearched) };
+    const { deliveries, next } = await ask<DeliveryPage>('GET', withQuery('/api/deliveries', query), { signal });
+    return shown(deliveries.filter(({ first_event }) => first_event?.account.name === name).length, next === null ? '' : '+');
+  };
+  return [
+    link(text('held'), 'held', {}, held),
+    link(text('expectations'), 'expectations', {}, due),
+    link(accountText('failedDeliveries'), 'deliveries', { outcome: 'failed', last: '24h' }, failed),
+  ];
 }

@@ -11,7 +11,7 @@ import { actionButton, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, noValue, numberText, pathDatum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
-import { accountText, accountWord, type SearchedPanel } from './account-list.ts';
+import { accountText, accountWord, componentName, type SearchedPanel } from './account-list.ts';
 import { deviceName } from './device.ts';
 
 /** A session, ban, lock, unfinished upload, token, link or deleted file, as the API shows it. */
@@ -86,7 +86,7 @@ export const collections: readonly Collection[] = [
     name: 'sessions',
     columns: [
       account,
-      { title: text('service'), cell: ({ service }) => datum(String(service)), className: 'roomy plain' },
+      { title: text('service'), cell: ({ service }) => componentName(String(service)), className: 'roomy plain' },
       {
         title: accountText('device'),
         cell: ({ client }) => Object.assign(datum(deviceName(plain(client))), { title: clear(plain(client)) }),

@@ -1,26 +1,23 @@
 import type { OccurrenceRun, ToldExpectation } from '../../../expectations/told-occurrence.ts';
 import { make } from '../../shared/dom.ts';
+import { ofAccount } from '../fields.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
-import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, heading, panel, type Stage, showCount, tell } from '../section.ts';
 import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueTable } from './due-table.ts';
-import { countOf, describeSender, dueText, isMiss, readerZone } from './occurrences.ts';
-
-const dayMs = 86_400_000;
-
-/** Missing files of this many days before today, which begins in UTC here, are shown, too. The overview counts the same files. */
-const openDays = 7;
+import { askRecent, countOf, describeSender, dueText, isMiss } from './occurrences.ts';
 
 /** Pause between an event and the request for the new state. Many excuses at once cause many events. */
 const pauseMs = 500;
 
 /** Shows the files that are due today, then what is missing from previous days, then the expectations without a missing file. */
-export async function showBoard({ main, signal }: Stage): Promise<void> {
+export async function showBoard({ main, route: { query }, signal }: Stage): Promise<void> {
+  const account = query.get('account');
   const senders = new Map<string, string>();
+  const owners = new Map<string, string | null>();
   const reload = () => load();
   const nameOf = ({ expectation, name }: OccurrenceRun) => {
     const link = make('a', { href: hashFor('expectations', expectation) }, datum(name));
@@ -35,35 +32,31 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
   const cut = make('p.hint', { hidden: true });
 
   const load = async () => {
-    const midnight = new Date();
-    midnight.setHours(0, 0, 0, 0);
-    const todayMs = midnight.getTime();
-    const since = new Date(Math.floor(Date.now() / dayMs - openDays) * dayMs).toISOString();
-    const until = new Date(midnight.setDate(midnight.getDate() + 1) - 1).toISOString();
-    const query = { since, until, by_day_in: readerZone };
-    const [{ expectations }, { runs, total }] = await Promise.all([
-      ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
-      ask<{ runs: OccurrenceRun[]; total: number }>('GET', withQuery('/api/occurrences', query), { signal }),
-    ]);
-    for (const one of expectations) senders.set(one.expectation, describeSender(one));
+    const { expectations, runs: all, total, todayMs } = await askRecent(signal);
+    for (const one of expectations) {
+      senders.set(one.expectation, describeSender(one));
+      owners.set(one.expectation, one.account);
+    }
     const isOfToday = ({ first }: OccurrenceRun) => Date.parse(first) >= todayMs;
+    const isWanted = ({ expectation }: OccurrenceRun | ToldExpectation) => account === null || owners.get(expectation) === account;
+    const runs = all.filter(isWanted);
     const misses = runs.filter(isMiss);
-    showCount('expectations', countOf(misses));
+    showCount('expectations', countOf(all.filter(isMiss)));
     const lacking = new Set(misses.map(({ expectation }) => expectation));
     const earlier = misses.filter((one) => !isOfToday(one));
-    const isFine = ({ expectation }: ToldExpectation) => !lacking.has(expectation);
+    const isFine = (one: ToldExpectation) => isWanted(one) && !lacking.has(one.expectation);
     const isLacking = ({ expectation }: OccurrenceRun) => lacking.has(expectation);
     const ofToday = runs.filter(isOfToday);
     await Promise.all([today.show([...ofToday.filter(isLacking), ...ofToday.filter((one) => !isLacking(one))]), open.show(earlier)]);
     fine.show(expectations.filter(isFine));
     openPanel.hidden = earlier.length === 0;
     finePanel.hidden = expectations.length > 0 && !expectations.some(isFine);
-    cut.hidden = countOf(runs) === total;
-    cut.textContent = text('heldMore', { shown: countOf(runs), total });
+    cut.hidden = countOf(all) === total;
+    cut.textContent = text('heldMore', { shown: countOf(all), total });
   };
   await load();
   const refresh = actionButton(text('heldRefresh'), 'refresh', load, 'compact');
-  main.replaceChildren(heading(text('expectations'), refresh), todayPanel, openPanel, finePanel, cut);
+  main.replaceChildren(heading(text('expectations'), refresh), ...ofAccount('expectations', query), todayPanel, openPanel, finePanel, cut);
   let isPlanned = false;
   const news = () => {
     if (isPlanned) return;

@@ -181,7 +181,8 @@ function sameStates(singles: readonly ToldOccurrence[]): Runs[] {
   return found.reverse();
 }
 
-function states(runs: Runs): Child {
+/** Shows how many due times have each state. */
+export function states(runs: readonly OccurrenceRun[]): HTMLElement {
   const watched = runs.filter((each) => each.watched !== false);
   const counts = worstFirst.flatMap((state) => {
     const count = countOf(watched.filter((each) => each.state === state));

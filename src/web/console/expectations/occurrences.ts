@@ -76,6 +76,26 @@ export async function askSingly(runs: readonly OccurrenceRun[]): Promise<ToldOcc
   }
 }
 
+const dayMs = 86_400_000;
+
+/** Missing files of this many days before today, which begins in UTC here, are shown, too. The overview counts the same files. */
+const openDays = 7;
+
+/** Requests all expectations, and the due times from some days ago until the end of today. */
+export async function askRecent(signal: AbortSignal) {
+  const midnight = new Date();
+  midnight.setHours(0, 0, 0, 0);
+  const todayMs = midnight.getTime();
+  const since = new Date(Math.floor(Date.now() / dayMs - openDays) * dayMs).toISOString();
+  const until = new Date(midnight.setDate(midnight.getDate() + 1) - 1).toISOString();
+  const query = { since, until, by_day_in: readerZone };
+  const [{ expectations }, { runs, total }] = await Promise.all([
+    ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
+    ask<{ runs: OccurrenceRun[]; total: number }>('GET', withQuery('/api/occurrences', query), { signal }),
+  ]);
+  return { expectations, runs, total, todayMs };
+}
+
 /** Returns the day of a due time in the reader's time zone, such as `2026-03-29`. */
 export const dueDay = (due: string): string => localTime(due).slice(0, 10);
 

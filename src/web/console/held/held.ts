@@ -11,7 +11,7 @@ import en from '../../texts/held/en.json' with { type: 'json' };
 import es from '../../texts/held/es.json' with { type: 'json' };
 import fr from '../../texts/held/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
-import { copyButton, field, selection } from '../fields.ts';
+import { copyButton, field, ofAccount, selection } from '../fields.ts';
 import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
@@ -179,7 +179,8 @@ const columns: readonly Column<Held>[] = [
 ];
 
 /** Shows the uploads that inspections hold. Reviewers and operators can decide about them, one by one or several at once. */
-export async function showHeld({ main, signal }: Stage): Promise<void> {
+export async function showHeld({ main, route: { query }, signal }: Stage): Promise<void> {
+  const account = query.get('account');
   const act = async (action: Action, items: readonly Held[], reason = '') => {
     const body = { ids: items.map(({ id }) => id), ...(reason !== '' && { reason }) };
     const { results } = await ask<{ results: { id: string; error?: string }[] }>('POST', `/api/held/${action}`, { body });
@@ -281,12 +282,13 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   };
   const load = async () => {
     clearTimeout(timer);
-    const { items, total } = await ask<{ items: Held[]; total: number }>('GET', '/api/held', { signal });
+    const path = withQuery('/api/held', { account: account ?? '' });
+    const { items, total } = await ask<{ items: Held[]; total: number }>('GET', path, { signal });
     // The upload that has waited longest comes first.
     items.sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
     keep(items);
     table.show(items);
-    showCount('held', total);
+    if (account === null) showCount('held', total);
     if (bulk) bulk.hidden = items.length < 2;
     more.hidden = items.length === total;
     more.textContent = text('heldMore', { shown: items.length, total });
@@ -301,6 +303,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
   await load();
   main.replaceChildren(
     heading(text('held'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
+    ...ofAccount('held', query),
     panel(heldText('heldTitle'), make('p.hint', heldText('heldHint')), bulk, table.element, more),
   );
 }
