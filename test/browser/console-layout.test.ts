@@ -131,7 +131,7 @@ browserTest('on narrow screens, the event and the reply of a delivery are not cu
     assert.ok(await shown.evaluate((element) => element.scrollWidth <= element.clientWidth), `${part} is not cut`);
   }
   const [box, outcome] = await boxesOf(page.locator('.listed td input'), page.locator('.listed td .badge').first());
-  assert.ok(box && outcome && box.right <= outcome.left, 'the check box stands before the badge');
+  assert.ok(box && outcome && box.bottom <= outcome.top, 'the badge stands in the line below the check box');
   await page.goto(`${console.url}/#deliveries/${(await deliveries())[0]?.id}`);
   const badge = page.locator('.facts .badge').first();
   await badge.waitFor();
