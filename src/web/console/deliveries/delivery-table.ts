@@ -10,8 +10,11 @@ import { outcomeBadge } from '../section.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, type Table } from '../table.ts';
 
-/** Columns about the first event of each delivery. */
+export const eventColumn: Column<DeliveryView> = { title: text('events'), cell: eventIds, className: 'kind second-line narrow' };
+
+/** Columns about the events of each delivery. */
 const eventColumns: Column<ListedDelivery>[] = [
+  eventColumn,
   { title: text('file'), cell: fileName, className: 'second-line file' },
   { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line event-account' },
 ];
@@ -36,7 +39,6 @@ export function deliveryTable<T extends DeliveryView>(
       ...before,
       { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow last' },
       { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow outcome' },
-      { title: text('events'), cell: eventIds, className: 'kind second-line narrow' },
       ...about,
       {
         title: text('handler'),

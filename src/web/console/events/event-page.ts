@@ -1,7 +1,7 @@
 import type { DeliveryPage, ListedDelivery, OpenedEvent } from '../../../console/api/schemas/deliveries.ts';
 import type { EventView } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
-import { deliveryTable } from '../deliveries/delivery-table.ts';
+import { deliveryTable, eventColumn } from '../deliveries/delivery-table.ts';
 import { eventKind, namedEvent } from '../event-kinds.ts';
 import { findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
@@ -26,7 +26,8 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   const told = await toldDelivery(event, signal);
   const handler = [event.data.uuid, event.data.handler, event.component.uuid].find((uuid) => handlers.some((one) => one.uuid === uuid));
   const expectation = event.data.expectation;
-  const ofEvent = deliveryTable(text('deliveriesOfEvent'));
+  // The column repeats the event of this page, unless a request had more events.
+  const ofEvent = deliveryTable(text('deliveriesOfEvent'), [], deliveries.some(({ events }) => events.length > 1) ? [eventColumn] : []);
   ofEvent.show(deliveries);
   const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));
   ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
