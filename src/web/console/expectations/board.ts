@@ -8,12 +8,12 @@ import { actionButton, heading, panel, type Stage, showCount, tell } from '../se
 import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueTable } from './due-table.ts';
-import { askRecent, countOf, describeSender, dueText, isMiss } from './occurrences.ts';
+import { askRecent, countOf, describeSender, dueText, isMiss, showState } from './occurrences.ts';
 
 /** Pause between an event and the request for the new state. Many excuses at once cause many events. */
 const pauseMs = 500;
 
-/** Shows the files that are due today, then what is missing from previous days, then the expectations without a missing file. */
+/** Shows the files that are due today, then what is missing from previous days, then the schedules of all expectations. */
 export async function showBoard({ main, route: { query }, signal }: Stage): Promise<void> {
   const account = query.get('account');
   const senders = new Map<string, string>();
@@ -25,10 +25,15 @@ export async function showBoard({ main, route: { query }, signal }: Stage): Prom
   };
   const options = { groupOf: ({ expectation }: OccurrenceRun) => expectation, nameOf, reload };
   const [today, open] = [dueTable(dueText('dueToday'), { ...options, isToday: true }), dueTable(dueText('dueOpen'), options)];
-  const fine = makeTable<ToldExpectation>(dueText('dueFine'), dueText('dueNone'), fineColumns, ({ expectation }) => expectation);
+  const schedules = makeTable<ToldExpectation>(
+    dueText('dueSchedules'),
+    dueText('dueNone'),
+    scheduleColumns,
+    ({ expectation }) => expectation,
+  );
   const todayPanel = panel(dueText('dueToday'), today.element);
   const openPanel = panel(dueText('dueOpen'), open.element);
-  const finePanel = panel(dueText('dueFine'), fine.element);
+  const schedulePanel = panel(dueText('dueSchedules'), schedules.element);
   const cut = make('p.hint', { hidden: true });
 
   const load = async () => {
@@ -44,19 +49,26 @@ export async function showBoard({ main, route: { query }, signal }: Stage): Prom
     showCount('expectations', countOf(all.filter(isMiss)));
     const lacking = new Set(misses.map(({ expectation }) => expectation));
     const earlier = misses.filter((one) => !isOfToday(one));
-    const isFine = (one: ToldExpectation) => isWanted(one) && !lacking.has(one.expectation);
     const isLacking = ({ expectation }: OccurrenceRun) => lacking.has(expectation);
     const ofToday = runs.filter(isOfToday);
     await Promise.all([today.show([...ofToday.filter(isLacking), ...ofToday.filter((one) => !isLacking(one))]), open.show(earlier)]);
-    fine.show(expectations.filter(isFine));
+    const wanted = expectations.filter(isWanted);
+    schedules.show(wanted);
     openPanel.hidden = earlier.length === 0;
-    finePanel.hidden = expectations.length > 0 && !expectations.some(isFine);
+    schedulePanel.hidden = expectations.length > 0 && wanted.length === 0;
     cut.hidden = countOf(all) === total;
     cut.textContent = text('heldMore', { shown: countOf(all), total });
   };
   await load();
   const refresh = actionButton(text('heldRefresh'), 'refresh', load, 'compact');
-  main.replaceChildren(heading(text('expectations'), refresh), ...ofAccount('expectations', query), todayPanel, openPanel, finePanel, cut);
+  main.replaceChildren(
+    heading(text('expectations'), refresh),
+    ...ofAccount('expectations', query),
+    todayPanel,
+    openPanel,
+    schedulePanel,
+    cut,
+  );
   let isPlanned = false;
   const news = () => {
     if (isPlanned) return;
@@ -69,14 +81,14 @@ export async function showBoard({ main, route: { query }, signal }: Stage): Prom
   listen('/api/events/live?group=expectation', signal, { messages: { message: news, lag: news } });
 }
 
-const fineColumns: readonly Column<ToldExpectation>[] = [
+const scheduleColumns: readonly Column<ToldExpectation>[] = [
   {
     title: text('name'),
     cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
     className: 'title',
   },
   { title: text('account'), cell: (one) => datum(describeSender(one)) },
-  { title: dueText('dueLast'), cell: ({ last }) => (last ? dueElement(last.due) : '–'), className: 'narrow' },
+  { title: dueText('dueLast'), cell: ({ last }) => (last ? make('span.badges', dueElement(last.due), showState(last)) : '–') },
   {
     title: dueText('dueNext'),
     cell: ({ enabled, next }) => (next ? dueElement(next.due) : enabled ? '–' : text('state_disabled')),

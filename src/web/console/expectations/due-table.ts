@@ -49,7 +49,7 @@ interface DueTable {
 
 /**
  * Builds a table with a row for each group of due times. A button in the row shows each day, or each due time of the day, in its own row;
- * the latest comes first. The due times of a day are loaded when it is opened.
+ * the latest comes first, but today is read from morning to evening. The due times of a day are loaded when it is opened.
  */
 export function dueTable(caption: string, { groupOf, nameOf, isToday = false, reload }: DueTable) {
   const opened = new Set<string>();
@@ -127,13 +127,14 @@ export function dueTable(caption: string, { groupOf, nameOf, isToday = false, re
       ];
     const singles = known.get(key);
     if (!singles) missing.set(key, runs);
-    return [row, ...sameStates(singles ?? []).flatMap((same) => unfolded(row, same))];
+    return [row, ...inOrder(sameStates(singles ?? [])).flatMap((same) => unfolded(row, same))];
   };
+  const inOrder = <T>(times: readonly T[]) => (isToday ? times : times.toReversed());
   const unfolded = ({ key, level }: Row, same: Runs): Row[] => {
     const rows = same.map((one): Row => ({ key: `${key} ${one.first}`, runs: [one], level: level + 1, isDayKnown: true }));
-    if (isMiss(same[0]) || same.length <= maxUnfolded) return rows.reverse();
+    if (isMiss(same[0]) || same.length <= maxUnfolded) return [...inOrder(rows)];
     const folded: Row = { key: `${key} ${same[0].state} ${same[0].first}`, runs: same, level: level + 1, isDayKnown: true };
-    return opened.has(folded.key) ? [folded, ...rows.map((one) => ({ ...one, level: level + 2 })).reverse()] : [folded];
+    return opened.has(folded.key) ? [folded, ...inOrder(rows).map((one) => ({ ...one, level: level + 2 }))] : [folded];
   };
   const render = async (known: typeof loaded): Promise<void> => {
     for (let now = known; ; ) {
@@ -159,7 +160,7 @@ export function dueTable(caption: string, { groupOf, nameOf, isToday = false, re
   };
 }
 
-/** Groups due times in a row that have the same state. The latest group comes first. */
+/** Groups due times in a row that have the same state. */
 function sameStates(singles: readonly ToldOccurrence[]): Runs[] {
   const found: [OccurrenceRun, ...OccurrenceRun[]][] = [];
   for (const occurrence of singles) {
@@ -178,7 +179,7 @@ function sameStates(singles: readonly ToldOccurrence[]): Runs[] {
     if (before && before[0].state === state && before[0].watched === watched) before.push(run);
     else found.push([run]);
   }
-  return found.reverse();
+  return found;
 }
 
 /** Shows how many due times have each state. */
