@@ -80,6 +80,7 @@ export const replay = z.object({
   count_only: z.boolean().default(false).describe('Whether it sends nothing and only counts.'),
   state: z.enum(['waiting', 'running', 'done', 'cancelled', 'failed']),
   total: count.nullable().describe('Number of events, counted once per handler; null until the selection is known.'),
+  events: count.default(0).describe('Number of different events found so far.'),
   done: count,
   delivered: count,
   failed: count,

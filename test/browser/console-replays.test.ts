@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Route } from 'playwright-core';
+import { eventIds } from '../../src/events/event-ids.ts';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, signIn, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
@@ -136,7 +137,7 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   const neverSent = dialog.getByRole('checkbox', { name: 'Besides the 1 that failed, also send 2 that were never sent' });
   await neverSent.waitFor();
   assert.equal(await neverSent.isChecked(), false);
-  await dialog.getByText('1 event in 1 request', { exact: true }).waitFor();
+  await dialog.getByText('1 event to 1 handler', { exact: true }).waitFor();
   await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
   await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).waitFor();
   await neverSent.check();
@@ -153,4 +154,38 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   await page.goto(`${console.url}/#deliveries?outcome=discarded`);
   await page.getByText('There are no such deliveries.').waitFor();
   await page.getByLabel('Select all that are shown').waitFor({ state: 'hidden' });
+});
+
+browserTest('a replay of one event goes first to the handlers that have not received it; other choices send it again', async (t) => {
+  const [good, bad] = [await startReceiver(t), await startReceiver(t, { otherwise: { status: 500 } })];
+  const handler = { type: 'http', target: '40017', fail_after_errors: 1 };
+  const { server, console } = await startConsole(t, {
+    event_handlers: { crm: { ...handler, name: 'CRM', url: good.url }, erp: { ...handler, name: 'ERP', url: bad.url } },
+  });
+  await server.put('/home/order.txt', 'x');
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  const uuid = async () => (await server.events()).find(({ id }) => Number(id) === eventIds.fileUploaded)?.uuid;
+  await until('both handlers have their outcome', async () => {
+    const { deliveries } = (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>();
+    return deliveries.length === 2;
+  });
+  await signIn(page, console.url, `#events/${await uuid()}`);
+  const deliveries = page.locator('.of-deliveries');
+  await deliveries.locator('tbody tr').nth(1).waitFor();
+  assert.equal(await deliveries.getByRole('columnheader', { name: 'Events' }).count(), 0, 'the page is about one event');
+  const dialog = page.getByRole('dialog');
+  const told = (text: string) => dialog.getByText(text, { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Replay' }).click();
+  await told('1 event to 1 handler');
+  const choice = dialog.getByLabel('Handler');
+  assert.equal(await choice.locator('option:checked').textContent(), 'Handlers that have not received it');
+  await choice.selectOption('All handlers');
+  await told('1 event to 2 handlers');
+  await choice.selectOption({ index: 0 });
+  await told('1 event to 1 handler');
+  await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
+  await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();
+  await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
+  await until('the event was sent again', async () => bad.requests.length === 2);
+  assert.equal(good.requests.length, 1, 'the handler that has the event does not receive it again');
 });

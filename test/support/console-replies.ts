@@ -89,6 +89,7 @@ const replay = {
   dry_run: true,
   state: 'done',
   total: 2,
+  events: 1,
   done: 2,
   delivered: 0,
   failed: 0,

@@ -58,12 +58,15 @@ export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | '
   return handlerText('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
 }
 
-/** Says how many events the requests of a replay contain, because a request can contain several. */
-function eventsText({ total, requests }: ReplayView): string {
-  return handlerText('eventsInRequests', { events: text('eventCount', { count: total ?? 0 }), count: requests });
+/** Says how many events a replay sends, because a request can contain several, and an event can go to several handlers. */
+function eventsText({ events, handlers }: ReplayView): string {
+  return `${text('eventCount', { count: events })} ${text('toHandlers', { count: handlers })}`;
 }
 
 const pauseMs = 400;
+
+/** Stands for the handlers that have not received an event; not a UUID. */
+const lackingKey = '?';
 
 /** Counts the requests that a replay would send. The page of deliveries does not list such a count. @param onNews called after each change */
 function countRequests(request: ReplayRequest, onNews: () => void) {
@@ -114,6 +117,10 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const { handlers } = await findHandlers(AbortSignal.timeout(15_000));
   const choosesHandler = request.deliveries === undefined && request.handlers === undefined && handlers.length > 0;
   const handler = handlerChoice(handlers);
+  // One event goes first to the handlers that lack it, so that the others do not receive it twice.
+  const lacking = request.events?.length === 1 ? make('option', { value: lackingKey }, handlerText('handlersWithout')) : undefined;
+  if (lacking) handler.prepend(lacking);
+  handler.selectedIndex = 0;
   const dryRun = make('input', { type: 'checkbox', checked: true });
   const stop = choice('stop', [
     ['20', handlerText('stopAfter', { count: 20 })],
@@ -135,7 +142,8 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     status,
   ];
   const wanted = (never_sent = neverSent.checked): ReplayRequest => {
-    const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
+    const one = handler.value === lackingKey ? { failed: true } : { handlers: [handler.value] };
+    const chosen = choosesHandler && handler.value !== '' ? one : {};
     return { ...request, ...chosen, ...(request.failed && { never_sent }), stop_after_failures: Number(stop.value) };
   };
   const countAll = () => {
@@ -158,6 +166,11 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
       failed: numberText(failed ?? 0),
     });
     const isEmpty = replay?.requests === 0;
+    if (isEmpty && handler.value === lackingKey) {
+      lacking?.remove();
+      recount();
+      return;
+    }
     status.textContent = problem || (isEmpty ? text('noResults') : replay ? eventsText(replay) : handlerText('countingRequests'));
     const button = tick.closest('dialog')?.querySelector<HTMLButtonElement>('button[value="ok"]');
     if (!button) return;
@@ -166,11 +179,12 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     else button.textContent = replay ? sendText(replay) : handlerText('countingRequests');
   };
   let counts = countAll();
-  handler.addEventListener('change', () => {
+  const recount = () => {
     end();
     counts = countAll();
     show();
-  });
+  };
+  handler.addEventListener('change', recount);
   neverSent.addEventListener('change', show);
   dryRun.addEventListener('change', show);
   // Failures that arrive after the count are left out, so that the button does not send more than it says.

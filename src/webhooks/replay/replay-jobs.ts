@@ -102,6 +102,8 @@ export interface JobDependencies extends ReplayDependencies {
 interface JobProgress {
   state: 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
   total: number | null;
+  /** Number of different events. */
+  events: number;
   done: number;
   delivered: number;
   /** Number of failed or discarded events. */
@@ -127,6 +129,7 @@ export class ReplayJob {
   readonly progress: JobProgress = {
     state: 'waiting',
     total: null,
+    events: 0,
     done: 0,
     delivered: 0,
     failed: 0,
@@ -138,6 +141,7 @@ export class ReplayJob {
   readonly #cancelled = new AbortController();
   readonly #handlers: WebhookHandler[];
   readonly #selection: ReplaySelection;
+  readonly #chosen = new Set<string>();
   #failedInRow = 0;
   #startedMs: number | undefined;
 
@@ -202,7 +206,7 @@ export class ReplayJob {
 
   async #countAll(): Promise<void> {
     const counts = new Map<WebhookHandler, number>();
-    for await (const { takers } of this.#events(false)) for (const handler of takers) counts.set(handler, (counts.get(handler) ?? 0) + 1);
+    for await (const event of this.#events(false)) this.#add(event, counts);
     if (!this.#cancelled.signal.aborted) this.#countRequests(counts);
   }
 
@@ -249,8 +253,9 @@ export class ReplayJob {
     const planned: PlannedRequest[] = [];
     const open = new Map<string, PlannedRequest & { events: PlannedRequest['events'][number][] }>();
     const counts = new Map<WebhookHandler, number>();
-    for await (const { sent, takers } of this.#events(true)) {
-      for (const handler of takers) counts.set(handler, (counts.get(handler) ?? 0) + 1);
+    for await (const event of this.#events(true)) {
+      this.#add(event, counts);
+      const { sent, takers } = event;
       if (groups.size >= maxShownEvents) continue;
       groups.set(sent.event.uuid, sent.group);
       for (const handler of takers) {
@@ -272,6 +277,13 @@ export class ReplayJob {
       this.results.add(result);
       this.progress.done += result.events.length;
     }
+  }
+
+  #add({ sent, takers }: SelectedEvent, counts: Map<WebhookHandler, number>): void {
+    for (const handler of takers) counts.set(handler, (counts.get(handler) ?? 0) + 1);
+    // Chosen deliveries may contain the same event for several handlers; other events come only once.
+    if (this.request.deliveries.length > 0) this.progress.events = this.#chosen.add(sent.event.uuid).size;
+    else this.progress.events++;
   }
 
   #countRequests(events: ReadonlyMap<WebhookHandler, number>): void {
