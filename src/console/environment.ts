@@ -76,8 +76,9 @@ export function eventContext({ peer, service, request }: ConsoleExchange): Event
  *
  * @param action kind of object and the verb, such as `session-end`
  * @param target name of the object, for people; it must not be a secret
+ * @param ids IDs of the objects if `target` does not contain them
  */
-export async function recordAction(c: ConsoleContext, action: string, target: string): Promise<void> {
-  const data = { action, target, administrator: requireAdministrator(c).name };
+export async function recordAction(c: ConsoleContext, action: string, target: string, ids?: readonly string[]): Promise<void> {
+  const data = { action, target, ...(ids && { ids }), administrator: requireAdministrator(c).name };
   await c.env.service.events.emitDurable({ id: eventIds.administratorAction, context: eventContext(c.env), data });
 }

@@ -158,10 +158,12 @@ export const definitions = {
     ['administration', 'authentication'],
     ['way'],
   ),
-  administratorAction: event(20191, 'The administrator "{administrator}" performed the action {action}: {target}', [
-    'administration',
-    'success',
-  ]),
+  administratorAction: event(
+    20191,
+    'The administrator "{administrator}" performed the action {action}: {target}',
+    ['administration', 'success'],
+    ['ids'],
+  ),
   tlsFilesRefused: event(20192, 'New TLS files of "{name}" cannot be used; the previous ones stay in use.', componentFailure, [
     'type',
     'uuid',

@@ -46,11 +46,11 @@ test('reviewers and operators release, discard and re-inspect held uploads; even
   assert.equal(events.find(({ id }) => id === '40073')?.data.administrator, 'rita');
   const ended = events.find(({ id }) => id === '40074');
   assert.deepEqual([ended?.data.reason, ended?.data.administrator, ended?.data.details], ['discarded', 'olga', 'Not ours.']);
-  const actions = events.filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.administrator]);
+  const actions = events.filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.administrator, data.target, data.ids]);
   assert.deepEqual(actions, [
-    ['held-release', 'rita'],
-    ['held-discard', 'olga'],
-    ['held-inspect-again', 'rita'],
+    ['held-release', 'rita', '/a (alice)', [a]],
+    ['held-discard', 'olga', '/b (alice)', [b]],
+    ['held-inspect-again', 'rita', '/c (alice)', [c]],
   ]);
 });
 

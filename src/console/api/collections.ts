@@ -66,7 +66,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   return async (c) => {
     const { name: by } = requireAdministrator(c);
     const items = await removeSelected(c.env.service.sources.collections[name], parseSelection(c.env.query), by);
-    if (items.length > 0) await recordAction(c, removals[name], describeItems(items));
+    if (items.length > 0) await recordAction(c, removals[name], ...describeItems(items));
     return answerJson(c, { removed: items.length });
   };
 }
@@ -102,7 +102,7 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   const { trash } = c.env.service.sources.collections;
   const items = (await trash.restore?.(await selectedItems(trash, { ids }), requireAdministrator(c).name, path)) ?? [];
   const done = items.filter(({ shown }) => shown.problem === undefined);
-  if (done.length > 0) await recordAction(c, 'trash-restore', describeItems(done));
+  if (done.length > 0) await recordAction(c, 'trash-restore', ...describeItems(done));
   const found = new Map(items.map(({ shown }) => [shown.id, shown]));
   const results = [...new Set(ids)].map((id) => {
     const shown = found.get(id);
@@ -112,13 +112,15 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { results });
 }
 
-/** Returns a text that names up to 20 items, and says how many more there are. */
-function describeItems(items: readonly Item[]): string {
-  const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
-    const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');
-    return about.length > 0 ? `${id} (${about.join(', ')})` : id;
+/** Returns a text that names up to 20 items and says how many more there are, and the IDs of the named items. */
+function describeItems(items: readonly Item[]): [string, string[]] {
+  const told = items.slice(0, maxIdsOfEvent).map(({ shown }) => shown);
+  const names = told.map(({ id, account, address, path }) => {
+    const [first = id, ...others] = [path, account, address].filter((part) => part !== undefined && part !== '');
+    return others.length > 0 ? `${first} (${others.join(', ')})` : String(first);
   });
-  return items.length > maxIdsOfEvent ? `${names.join('; ')}; and ${items.length - maxIdsOfEvent} more` : names.join('; ');
+  if (items.length > maxIdsOfEvent) names.push(`and ${items.length - maxIdsOfEvent} more`);
+  return [names.join('; '), told.map(({ id }) => id)];
 }
 
 /** Maximum number of held uploads in one request. A body with this many IDs is below the size limit of bodies. */
@@ -163,7 +165,7 @@ export function actOnHeld(action: HeldAction): (c: ConsoleContext) => Promise<Re
     const results = await actOn(held, action, ids, requireAdministrator(c).name, reason);
     const done = new Set(results.filter(({ error }) => error === undefined).map(({ id }) => id));
     const items = named.filter(({ handle }) => done.has(handle));
-    if (items.length > 0) await recordAction(c, `held-${action}`, describeItems(items));
+    if (items.length > 0) await recordAction(c, `held-${action}`, ...describeItems(items));
     return answerJson(c, { results });
   };
 }
@@ -187,7 +189,7 @@ export async function sendHeldContent(c: ConsoleContext): Promise<Response> {
     'content-disposition': contentDisposition('attachment', baseName(content.path)),
   };
   if (c.env.method === 'HEAD') return new Response(null, { headers });
-  await recordAction(c, 'held-download', describeItems([item]));
+  await recordAction(c, 'held-download', ...describeItems([item]));
   cutWhenOver(c);
   return new Response(ReadableStream.from(content.chunks()) as ReadableStream<Uint8Array>, { headers });
 }
