@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { browserTest, openBrowser } from '../support/browser.ts';
+import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, operatorPassword, signIn, startConsole } from '../support/console.ts';
 import { answerHostile, views } from '../support/console-replies.ts';
 import { startReceiver, until } from '../support/receiver.ts';
@@ -261,6 +261,9 @@ browserTest(
     assert.equal(await page.getByText('Loading …').count(), 0, 'the page does not claim that it is loading');
     const opacity = await page.evaluate('getComputedStyle(document.querySelector("main")).opacity');
     assert.ok(Number(opacity) < 1, 'old content is dimmed');
+    await page.evaluate("document.querySelector('main').style.minHeight = '300vh'; scrollTo(0, 900)");
+    const [line, first] = await boxesOf(lost, page.locator('#sections a').first());
+    assert.ok(line && first && line.bottom <= first.top, 'the message does not cover the links to the sections');
     await page.context().setOffline(false);
     await page.getByText('The server runs without a configuration file').waitFor();
     await lost.waitFor({ state: 'detached' });
