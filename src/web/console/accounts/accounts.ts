@@ -248,9 +248,12 @@ export async function showAccount({ main, route: { id }, signal }: Stage): Promi
     heading(
       clear(name),
       accountState(account),
-      ...(mayChange() ? [tool(accountText('authTestTitle'), () => authTestPanel(name))] : []),
-      ...(mayChange() ? [tool(accountText('explainThis'), () => explainPanel(name, source === 'login' ? group : ''))] : []),
-      make('a.button.quiet', { href: hashFor('events', '', { account: name }) }, accountText('accountEvents')),
+      make(
+        'div.tools',
+        mayChange() && tool(accountText('authTestTitle'), () => authTestPanel(name)),
+        mayChange() && tool(accountText('explainThis'), () => explainPanel(name, source === 'login' ? group : '')),
+        make('a.button.quiet', { href: hashFor('events', '', { account: name }) }, accountText('accountEvents')),
+      ),
     ),
     tools,
     ...(problem === '' ? [] : [make('p.notice.error', clear(problem))]),
