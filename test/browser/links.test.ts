@@ -333,7 +333,7 @@ browserTest('the page of a limited link shows how many downloads are left, and t
     await page.goto(link.url);
     await page.getByText('2 more downloads are possible').waitFor();
     await page.locator('main time').first().waitFor();
-    for (const then of ['1 more download is possible', 'This link has ended']) {
+    for (const then of ['1 more download is possible', 'This was the last download of this link.']) {
       const downloading = page.waitForEvent('download');
       await page.getByRole('link', { name, exact: true }).click();
       assert.equal(await (await downloading).failure(), null);

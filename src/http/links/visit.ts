@@ -89,7 +89,7 @@ function noLink(): ServiceError {
 
 function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
   const { secret, below, query } = target;
-  const isThumbnail = query !== '' && new URLSearchParams(query).has('thumbnail');
+  const isPreview = query !== '' && new URLSearchParams(query).has('inline');
   const root = link.paths?.[0] ?? ('/' as VirtualPath);
   const { files } = signedIn(exchange);
   const kind = link.link?.kind;
@@ -111,7 +111,7 @@ function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
     belowOf: (path) => (path.slice(root === '/' ? 0 : root.length) || '/') as VirtualPath,
     takeTurn: () => turns.take(link.id),
     async countDownload() {
-      if (isThumbnail && maximum === undefined) return;
+      if (isPreview && maximum === undefined) return;
       if (!(await exchange.service.grants.store.countDownload(link.id, maximum))) throw usedUp();
     },
     requireDownloads() {

@@ -1,7 +1,6 @@
 import { byId, make } from '../shared/dom.ts';
 import { sizeText } from '../shared/locale.ts';
 import { folderUrl, isAccountPage, shownPage } from './navigation/folder.ts';
-import { takeOver } from './navigation/folder-change.ts';
 import { fetchPage, requestDocument, scriptHeaders } from './server.ts';
 import { uploadText } from './uploads/upload-text.ts';
 
@@ -56,10 +55,16 @@ export async function showDownloadsLeft(): Promise<void> {
     const shown = document.querySelector<HTMLElement>('[data-left]');
     if (!shown) return;
     const reply = await fetchPage(shownPage());
-    if (reply.status === 410) return takeOver(reply);
+    if (reply.status === 410) return showLastDownload(shown);
     const left = reply.page?.querySelector<HTMLElement>('[data-left]');
     if (left && left.dataset.left !== shown.dataset.left) return shown.replaceWith(document.adoptNode(left));
   }
+}
+
+/** Removes everything that would need another download. The page of an ended link would look as if the download had failed. */
+function showLastDownload(left: HTMLElement): void {
+  for (const useless of byId('main').querySelectorAll('a.button, .views, .tools, .actions, table')) useless.remove();
+  left.replaceWith(make('strong', uploadText('lastDownload')));
 }
 
 function bar({ usedBytes, availableBytes }: Space): HTMLElement[] {

@@ -195,7 +195,7 @@ function howItIs(): Left {
 }
 
 /** Replaces the content of this page with that of another. */
-export function takeOver({ url, page }: PageReply): void {
+function takeOver({ url, page }: PageReply): void {
   const fresh = page?.getElementById('main');
   if (!page || !fresh) return;
   changes++;

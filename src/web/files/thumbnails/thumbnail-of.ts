@@ -13,11 +13,6 @@ export interface Pictured {
   link: HTMLElement;
 }
 
-const isOwn = location.pathname.startsWith('/home/');
-
-/** Query of the requests. At a link, they do not count as downloads. Own files have the URL of the viewer, which uses the same cache. */
-const query = isOwn ? '?inline' : '?inline&thumbnail';
-
 /** Length of the longer side of a thumbnail in pixels. It is enough for a tile on a screen with double pixel density. */
 const longest = 320;
 
@@ -81,7 +76,7 @@ async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
   // Check the session first. If it has ended, the browser's request for the film would open a password dialog, which blocks the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });
   if (!reply.ok) return undefined;
-  const film = make('video', { muted: true, preload: 'metadata', src: `${url}${query}` });
+  const film = make('video', { muted: true, preload: 'metadata', src: `${url}?inline` });
   try {
     await happened(film, 'loadedmetadata');
     film.currentTime = Number.isFinite(film.duration) ? Math.min(frameAt, film.duration / 3) : 0;
@@ -161,7 +156,7 @@ export async function drawPicture(
 /** Reads a file for `drawPicture`. It does not use `send`, because a thumbnail must not cause a question for the password. */
 export async function readPart(url: string, firstBytes?: number): Promise<Blob | undefined> {
   const range = firstBytes !== undefined && { range: `bytes=0-${firstBytes - 1}` };
-  const reply = await fetch(`${url}${query}`, { headers: { ...scriptHeaders, ...range } });
+  const reply = await fetch(`${url}?inline`, { headers: { ...scriptHeaders, ...range } });
   return reply.ok ? reply.blob() : undefined;
 }
 
@@ -169,7 +164,7 @@ export async function readPart(url: string, firstBytes?: number): Promise<Blob |
 const maxKept = 3000;
 
 /** Opens the cache; undefined over plain HTTP, where browsers offer none, and for visitors of a link, who cannot empty it by signing out. */
-const openCache = async () => ('caches' in window && isOwn ? caches.open(thumbnailCache) : undefined);
+const openCache = async () => ('caches' in window && location.pathname.startsWith('/home/') ? caches.open(thumbnailCache) : undefined);
 
 /** Returns a stored thumbnail. @param name a URL that changes when the file changes */
 async function keptThumbnail(name: string): Promise<HTMLCanvasElement | undefined> {
