@@ -115,7 +115,7 @@ export async function assertDrawingsBounded(t: TestContext): Promise<void> {
   const dialog = page.getByRole('dialog');
   for (const name of [...names(attacks), ...names(drawable)]) {
     await page.getByRole('link', { name, exact: true }).click();
-    const outcome = dialog.locator('.stage img, .trouble');
+    const outcome = dialog.locator('.stage img, .trouble [role=alert]');
     await outcome.waitFor().catch(() => assert.fail(`${name}: neither shown nor refused`));
     const isShown = (await outcome.getAttribute('role')) === null;
     assert.equal(isShown, name.replace('.svg', '') in drawable, name);

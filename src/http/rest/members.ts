@@ -197,8 +197,9 @@ function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, sto
         continue;
       }
       await exchange.service.events.grouped();
-      const status = problem && statusCodes[problem.code];
-      const line = JSON.stringify({ ...problemItem(exchange, problem, target), status, held: held?.id });
+      const item = problemItem(exchange, problem, target);
+      const status = problem && item.durable === undefined ? statusCodes[problem.code] : undefined;
+      const line = JSON.stringify({ ...item, status, held: held?.id });
       if (!writer.isGone) await writer.write(Buffer.from(`${line}\n`)).catch(() => {});
       if (stop.aborted) return;
     }
