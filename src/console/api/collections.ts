@@ -93,8 +93,8 @@ export const restoreResults = z.object({
 });
 
 /**
- * Answers `POST /api/trash/restore`: restores items to their former paths, or one item to another path, without checking the rights of their accounts. Event
- * `administratorAction` names the items that were restored.
+ * Answers `POST /api/trash/restore`: restores items to their former paths, or one item to another path, without checking the rights of
+ * their accounts. Event `administratorAction` names the items that were restored.
  */
 export async function restoreItems(c: ConsoleContext): Promise<Response> {
   const { ids, path } = await readRequest(c, restoreOrder);

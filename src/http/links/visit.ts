@@ -9,7 +9,7 @@ import { readSecret } from '../../lib/secrets.ts';
 import { baseName, memberPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { accept, checkBan, countedAttempt } from '../middleware/authenticate.ts';
 import { type Exchange, type HttpMiddleware, signedIn, type Visit } from '../request/exchange.ts';
-import { type RequestTarget, reservedName } from '../request/request-target.ts';
+import { inlineQuery, type RequestTarget, reservedName } from '../request/request-target.ts';
 import { unlock } from './password.ts';
 
 type LinkTarget = Extract<RequestTarget, { kind: 'link' }>;
@@ -89,7 +89,6 @@ function noLink(): ServiceError {
 
 function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
   const { secret, below, query } = target;
-  const isPreview = query !== '' && new URLSearchParams(query).has('inline');
   const root = link.paths?.[0] ?? ('/' as VirtualPath);
   const { files } = signedIn(exchange);
   const kind = link.link?.kind;
@@ -111,7 +110,7 @@ function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
     belowOf: (path) => (path.slice(root === '/' ? 0 : root.length) || '/') as VirtualPath,
     takeTurn: () => turns.take(link.id),
     async countDownload() {
-      if (isPreview && maximum === undefined) return;
+      if (maximum === undefined && inlineQuery(query) !== null) return;
       if (!(await exchange.service.grants.store.countDownload(link.id, maximum))) throw usedUp();
     },
     requireDownloads() {

@@ -101,6 +101,11 @@ export function parseRequestTarget(raw: string): RequestTarget {
   return { kind: 'member', path: pathFromSegments(segments.slice(1)), isFolder, query };
 }
 
+/** Returns the value of `inline` in a query; null if the query does not have it. */
+export function inlineQuery(query: string): string | null {
+  return query === '' ? null : new URLSearchParams(query).get('inline');
+}
+
 // Matches the URLs of most files: nothing needs decoding, there is no query, and no segment is empty or begins with a dot.
 const plainFile = /^\/home(\/[\w~!$&'()*+,;=:@-][\w.~!$&'()*+,;=:@-]{0,254})+$/;
 

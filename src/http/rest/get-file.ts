@@ -16,6 +16,7 @@ import { type BodyPart, sendFile, sendKept } from '../reply/send-file.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { FolderRedirect, redirectFolder } from '../request/member-url.ts';
 import { conditionHeaders, entryValidators, isConditional } from '../request/preconditions.ts';
+import { inlineQuery } from '../request/request-target.ts';
 
 type FileHeaders = ReplyHeaders & { etag: string };
 
@@ -37,8 +38,7 @@ const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestor
 function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   const { etag, lastModifiedMs } = entryValidators(entry);
   const mediaType = mediaTypeByName(entry.name);
-  const { query } = exchange.target;
-  const wanted = query === '' ? null : new URLSearchParams(query).get('inline');
+  const wanted = inlineQuery(exchange.target.query);
   const isInline = wanted !== null && inlineKind(mediaType) !== undefined;
   return {
     'content-type': isInline && inlineKind(mediaType) === 'text' ? 'text/plain; charset=utf-8' : mediaType,

@@ -216,6 +216,11 @@ export async function runAtOnce<T extends Placed>(title: string, works: readonly
   return outcome;
 }
 
+/** Returns whether the same commands can succeed later, because the connection was lost or a failure can pass by itself. */
+export function mayRepeat({ problems, isLost }: Pick<Outcome, 'problems' | 'isLost'>): boolean {
+  return isLost || problems.some(([, , status]) => isPassing(status));
+}
+
 /** Returns the reasons why a command failed, as one text. @param isForOne whether the message already names the only failed member */
 export function reasonsOf({ problems, isLost }: Pick<Outcome, 'problems' | 'isLost'>, isForOne = false): string {
   const reasons = problems.map(([name, reason]) => (isForOne || name === '' ? reason : name + text('colon') + reason));
@@ -259,7 +264,7 @@ export async function showOutcome<T extends Placed>(
   if (hasFailed) {
     const name = failed[0] ? nameOf(failed[0]) : '';
     const message = text(failedTexts[kind], { count: failed.length, name, reason: reasonsOf(outcome, failed.length === 1) });
-    if (isLost || problems.some(([, , status]) => isPassing(status))) noticeFailed(message, () => again(failed));
+    if (mayRepeat(outcome)) noticeFailed(message, () => again(failed));
     else notice(message, 'error');
   }
   await refreshRows(focusOn);

@@ -10,9 +10,9 @@ import { text } from '../language.ts';
 import { notDone, noticeFailed } from '../navigation/folder-change.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
-import { fetchPage, homeUrl, isPassing, listTrash, type PageReply, replyReason, send } from '../server.ts';
+import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
 import { nextName } from '../uploads/upload.ts';
-import { maxProblems, messageName, type Outcome, reasonsOf, runAtOnce } from './commands.ts';
+import { maxProblems, mayRepeat, messageName, type Outcome, reasonsOf, runAtOnce } from './commands.ts';
 import { askName, noticeUndoable, sentence } from './members.ts';
 import { isRenameOffered } from './rename.ts';
 import { forgetShared } from './shared-marks.ts';
@@ -134,12 +134,12 @@ async function restoreAll(form: HTMLFormElement, button: HTMLButtonElement): Pro
   if (message && button.dataset.undo !== undefined) noticeUndoable(message, { restored });
   else if (message) notice(message);
   if (outcome.isStopped) notice(text('stopped', { count: ids.length - done.length }));
-  const { isLost } = outcome;
-  const mayRepeat = isLost || problems.some(([, , status]) => isPassing(status));
-  const reason = notDone(label)(reasonsOf({ problems, isLost }));
-  if (mayRepeat) noticeFailed(reason, () => void restoreSelected(form, button));
+  const result = { problems, isLost: outcome.isLost };
+  const isOpen = mayRepeat(result);
+  const reason = notDone(label)(reasonsOf(result));
+  if (isOpen) noticeFailed(reason, () => void restoreSelected(form, button));
   else if (problems.length > 0) notice(reason, 'error');
-  void showRest(mayRepeat);
+  void showRest(isOpen);
 }
 
 /** Restores one item that could not be restored with the others. @returns the name of the restored item; undefined if it was not restored */

@@ -8,8 +8,8 @@ import fr from '../../texts/deletion/fr.json' with { type: 'json' };
 import { text } from '../language.ts';
 import { notDone } from '../navigation/folder-change.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
-import { isPassing, type ListedMember, listMembers, listTrash } from '../server.ts';
-import { byFolder, messageName, type Outcome, type Placed, reasonsOf, renameMember, runAtOnce } from './commands.ts';
+import { type ListedMember, listMembers, listTrash } from '../server.ts';
+import { byFolder, mayRepeat, messageName, type Outcome, type Placed, reasonsOf, renameMember, runAtOnce } from './commands.ts';
 import { memberPath } from './shared-marks.ts';
 
 export const undoText = partTexts<keyof typeof en>({ en, de, es, fr });
@@ -74,8 +74,8 @@ export async function undo(change: Undoable): Promise<Unfinished | undefined> {
     message = countText('restored', outcome.done[0] ?? only, done);
     const back = new Set(outcome.done.map(({ name }) => name));
     const left = { ...change, members: members.filter((member) => !back.has(nameThere(member))) };
-    if (outcome.isLost || problems.some(([, , status]) => isPassing(status)))
-      return tellUndone(message, { problems, isLost: outcome.isLost }, left, only?.name);
+    const result = { problems, isLost: outcome.isLost };
+    if (mayRepeat(result)) return tellUndone(message, result, left, only?.name);
   }
   return tellUndone(message, { problems }, change, message === '' ? undefined : only?.name);
 }
@@ -109,10 +109,10 @@ async function tellUndone(
 ): Promise<Unfinished | undefined> {
   if (message !== '') notice(message);
   const reason = notDone(text('undo'))(reasonsOf({ problems, isLost }));
-  const mayRepeat = isLost || problems.some(([, , status]) => isPassing(status));
-  if (problems.length > 0 && !mayRepeat) notice(reason, 'error');
+  const isOpen = mayRepeat({ problems, isLost });
+  if (problems.length > 0 && !isOpen) notice(reason, 'error');
   await refreshRows(focusOn);
-  return mayRepeat ? { left, reason } : undefined;
+  return isOpen ? { left, reason } : undefined;
 }
 
 async function deleteAgain({ restored }: Restoration): Promise<Unfinished | undefined> {
