@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { utimesSync, writeFileSync } from 'node:fs';
+import { statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { plainPng } from '../support/pictures.ts';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
@@ -88,6 +89,35 @@ browserTest('the question about a taken name shows the differences, and Enter ke
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'a (2).txt' }).waitFor();
 });
+
+browserTest(
+  'the question about a taken name recommends what can succeed: no second file without room, and none of the same file',
+  async (t) => {
+    const server = await startServer(t, { group: { quota_size: 2_000_000 } });
+    const [present, own] = [join(server.home, 'big.bin'), join(server.folder, 'big.bin')];
+    writeFileSync(present, Buffer.alloc(1_700_000));
+    writeFileSync(own, Buffer.alloc(1_500_000));
+    const page = await openFolder(t, server, { expectedErrors: /412/ });
+    const question = page.getByRole('dialog');
+    const choose = () => page.locator('#tools input[type=file]').first().setInputFiles(own);
+    await choose();
+    await question.getByText('No room for both: 1.5 MB needed, 300 kB free.').waitFor();
+    assert.ok(await question.getByRole('button', { name: 'Keep both' }).isDisabled());
+    await question.locator('button.primary:focus', { hasText: 'Overwrite' }).waitFor();
+    await page.keyboard.press('Enter');
+    await until('the file is replaced', () => statSync(present).size === 1_500_000);
+    await question.waitFor({ state: 'detached' });
+
+    for (const path of [present, own]) {
+      writeFileSync(path, 'the same');
+      utimesSync(path, 1_600_000_000, 1_600_000_000);
+    }
+    await choose();
+    await question.getByText('same size and time').waitFor();
+    assert.ok(await question.getByRole('button', { name: 'Keep both' }).isEnabled());
+    await question.locator('button.primary:focus', { hasText: 'Skip' }).waitFor();
+  },
+);
 
 browserTest(
   'the question about a taken name shows both pictures, and its buttons are in one row and equally high on all screens and in all languages',

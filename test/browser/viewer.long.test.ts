@@ -135,6 +135,8 @@ browserTest('the arrows reach pictures and texts alike, in the order of the list
   await next.click();
   await dialog.getByRole('img', { name: '2.png' }).waitFor();
   assert.deepEqual(await boxesOf(next), atText, 'the arrow has not moved');
+  const disc = await page.evaluate<string>("getComputedStyle(document.querySelector('.viewer .step')).backgroundColor");
+  assert.doesNotMatch(disc, /[ ,]0\)$/, 'the arrow is on a disc, because the picture may be as light as the arrow');
   await next.click();
   await dialog.getByText('content of 3.txt').waitFor();
   await next.click();

@@ -38,6 +38,8 @@ test('a folder becomes a ZIP with full paths and exact length, without symbolic 
   execFileSync('unzip', ['-q', file, '-d', join(server.folder, 'out')]);
   assert.equal(execFileSync('stat', ['-c', '%Y', join(server.folder, 'out/d/a.txt')], { encoding: 'utf8' }).trim(), '1700000000');
   assert.deepEqual((await server.eventIds()).slice(-2), [40016, 40025]);
+  const whole = await server.send('HEAD', '/home/', { headers: { accept: 'application/zip' } });
+  assert.match(String(whole.headers['content-disposition']), /filename="Files\.zip"/);
   const head = await server.send('HEAD', '/home/d/', { headers: { accept: 'application/zip' } });
   assert.equal(head.headers['content-length'], reply.headers['content-length']);
 });

@@ -72,5 +72,5 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
 /** Returns the name of the archive: the name of the only selected member, or else of the folder. */
 function archiveName(folder: VirtualPath, names: readonly string[] | undefined): string {
   const [only = '', ...others] = names ?? [];
-  return (others.length === 0 && only) || baseName(folder) || 'home';
+  return (others.length === 0 && only) || baseName(folder) || 'Files';
 }

@@ -6,6 +6,7 @@ export interface DialogButton {
   value: string;
   label: string;
   kind?: 'primary' | 'primary danger';
+  disabled?: boolean;
 }
 
 export interface DialogModel {
@@ -45,7 +46,12 @@ export function ask(model: DialogModel): Promise<string> {
   const buttons = model.buttons.map((button) =>
     make(
       'button',
-      { value: button.value, className: button.kind ?? '', type: button.value === 'cancel' ? 'button' : 'submit' },
+      {
+        value: button.value,
+        className: button.kind ?? '',
+        type: button.value === 'cancel' ? 'button' : 'submit',
+        disabled: button.disabled === true,
+      },
       button.label,
     ),
   );

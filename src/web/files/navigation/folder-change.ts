@@ -72,7 +72,8 @@ export async function showFolder(page: URL): Promise<void> {
   const { status } = reply;
   if (status > 0 && status < 400) return location.assign(page);
   const reason = status === 0 ? text('noConnection') : status === 404 ? text('gone') : reasonFor(status, undefined);
-  const name = isAccountPage(page.pathname) ? '' : decodeURIComponent(page.pathname.split('/').at(-2) ?? '');
+  const isTop = page.pathname === '/home/';
+  const name = isAccountPage(page.pathname) ? '' : isTop ? text('files') : decodeURIComponent(page.pathname.split('/').at(-2) ?? '');
   const message = name === '' ? text('error', { reason }) : text('notOpened', { name: nameInText(name), reason });
   if (isPassing(status)) noticeFailed(message, () => void showFolder(page));
   else notice(message, 'error');

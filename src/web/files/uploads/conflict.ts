@@ -12,7 +12,7 @@ import { drawPicture, readPart } from '../thumbnails/thumbnail-of.ts';
 import style from './conflict.css';
 import { tryRequest, uploadUrl } from './requests.ts';
 import { nextName, type Upload } from './upload.ts';
-import { uploadText } from './upload-text.ts';
+import { type UploadTextName, uploadText } from './upload-text.ts';
 
 addStyle(style);
 
@@ -26,10 +26,13 @@ export function forgetAnswer(): void {
   forAll = undefined;
 }
 
-/** Asks what to do with a file whose name is taken, unless the user has answered for all files. Only one question is open at a time. */
-export async function resolveConflict(upload: Upload): Promise<void> {
+/**
+ * Asks what to do with a file whose name is taken, unless the user has answered for all files. Only one question is open at a time.
+ * @param askRoom returns the free bytes of the quota; undefined without a quota
+ */
+export async function resolveConflict(upload: Upload, askRoom: () => Promise<number | undefined>): Promise<void> {
   Object.assign(upload, { sentBytes: 0, foundBytes: 0 });
-  const decision = upload.onConflict === 'ask' ? await decide(upload) : upload.onConflict;
+  const decision = upload.onConflict === 'ask' ? await decide(upload, askRoom) : upload.onConflict;
   if (upload.state !== 'running') return;
   if (decision === 'skip') {
     upload.state = 'skipped';
@@ -39,8 +42,8 @@ export async function resolveConflict(upload: Upload): Promise<void> {
   if (decision === 'keep-both') upload.name = nextName(upload.name);
 }
 
-function decide(upload: Upload): Promise<ConflictChoice> {
-  const decision = before.then(() => forAll ?? question(upload));
+function decide(upload: Upload, askRoom: () => Promise<number | undefined>): Promise<ConflictChoice> {
+  const decision = before.then(() => forAll ?? question(upload, askRoom));
   before = decision;
   return decision;
 }
@@ -61,12 +64,14 @@ interface Question {
   versions: [here: [string, Facts], arriving: [string, Facts]] | undefined;
   mayOverwrite: boolean;
   mayRepeat: boolean;
+  /** The free bytes, if they limit what may arrive. */
+  roomBytes?: number | undefined;
   stays?: boolean;
 }
 
-async function question(upload: Upload): Promise<ConflictChoice> {
+async function question(upload: Upload, askRoom: () => Promise<number | undefined>): Promise<ConflictChoice> {
   const { name, file } = upload;
-  const present = await fetchFacts(uploadUrl(upload));
+  const [present, roomBytes] = await Promise.all([fetchFacts(uploadUrl(upload)), askRoom()]);
   const own = {
     sizeBytes: file.size,
     modified: Math.floor(file.lastModified / 1000),
@@ -82,6 +87,7 @@ async function question(upload: Upload): Promise<ConflictChoice> {
     ],
     mayOverwrite: may('overwrite'),
     mayRepeat: true,
+    roomBytes,
     stays: true,
   });
   if (isForAll) forAll = choice ?? 'skip';
@@ -93,19 +99,30 @@ export async function askTaken(asked: Question): Promise<{ choice: ConflictChoic
   const always = make('input', { type: 'checkbox' });
   const [here, arriving] = asked.versions ?? [];
   const choices: ConflictChoice[] = ['skip', 'overwrite', 'keep-both'];
+  const [there, own] = [here?.[1], arriving?.[1]];
+  const { roomBytes: free = Number.POSITIVE_INFINITY } = asked;
+  const needed = own?.sizeBytes ?? 0;
+  const isTight = needed > free;
+  // The service counts the room of a file that is replaced as free.
+  const mayFit = asked.mayOverwrite && needed <= free + (there?.sizeBytes ?? 0);
+  const advice = isTight ? (mayFit ? 'overwrite' : 'skip') : there && own && isSame(there, own) ? 'skip' : 'keep-both';
+  const button = (value: ConflictChoice, label: UploadTextName, disabled = false) => {
+    return { value, label: uploadText(label), disabled, ...(value === advice && { kind: 'primary' as const }) };
+  };
   const answer = await ask({
     title: asked.title,
     content: [
       here && arriving && make('dl.versions', ...version(asked.name, here, arriving[1]), ...version(asked.name, arriving, here[1], true)),
+      isTight && make('p.hint', uploadText('roomLacks', { needed: sizeText(needed), free: sizeText(free) })),
       make('p', asked.question),
       asked.mayRepeat && make('label.line', always, uploadText('forAll')),
     ],
     buttons: [
-      { value: 'skip', label: uploadText('skip') },
-      ...(asked.mayOverwrite ? [{ value: 'overwrite', label: uploadText('overwrite') }] : []),
-      { value: 'keep-both', label: uploadText('keepBoth'), kind: 'primary' },
+      button('skip', 'skip'),
+      ...(asked.mayOverwrite ? [button('overwrite', 'overwrite')] : []),
+      button('keep-both', 'keepBoth', isTight),
     ],
-    focusOn: 'keep-both',
+    focusOn: advice,
     stays: asked.stays === true,
   });
   return { choice: choices.find((choice) => choice === answer), isForAll: always.checked };
@@ -120,13 +137,17 @@ async function fetchFacts(url: string): Promise<Facts | undefined> {
   return { sizeBytes, modified: modifiedMs / 1000, read: (firstBytes) => readPart(url, firstBytes) };
 }
 
+function isSame(one: Facts, other: Facts): boolean {
+  return one.sizeBytes !== undefined && one.sizeBytes === other.sizeBytes && one.modified === other.modified;
+}
+
 function version(name: string, [label, facts]: [string, Facts], other: Facts, isArriving = false): HTMLElement[] {
   const { sizeBytes } = facts;
   const classes = sizeBytes === undefined ? 'folder' : fileIconClasses(name);
   const picture = make('span', { className: `i ${classes}`, ariaHidden: 'true' });
   if (sizeBytes !== undefined && kindOfFile(name, classes.split(' ')) === 'image') void showPicture(picture, sizeBytes, facts.read);
   const age = Math.sign(facts.modified - other.modified);
-  const mark = age > 0 ? uploadText('newer') : age === 0 && isArriving ? uploadText('sameTime') : '';
+  const mark = age > 0 ? uploadText('newer') : age === 0 && isArriving ? uploadText(isSame(facts, other) ? 'sameAll' : 'sameTime') : '';
   const lines = [
     make('span', sizeBytes === undefined ? text('folder') : sizeText(sizeBytes)),
     make('span', shortTime(facts.modified * 1000)),

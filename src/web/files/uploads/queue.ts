@@ -80,7 +80,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
         await askVerdict(upload);
         if (upload.isChecking) void followVerdict(upload);
       } else if (sent === 'stopped') upload.state = 'cancelled';
-      else if (sent === 'conflict') await resolveConflict(upload);
+      else if (sent === 'conflict') await resolveConflict(upload, async () => (may('quota') ? askRoom() : undefined));
       else if (sent === 'signed-out') await signIn(upload);
       else fail(upload, sent);
     }
@@ -214,7 +214,8 @@ async function lackOfRoom(upload: Upload): Promise<string | undefined> {
   const needed = upload.file.size;
   if (roomBytes === undefined || roomBytes < needed) roomBytes = await askRoom();
   if (roomBytes === undefined) return undefined;
-  const freed = roomBytes < needed && upload.onConflict !== 'keep-both' ? await presentBytes(upload) : 0;
+  const mayFree = upload.onConflict !== 'keep-both' && may('overwrite');
+  const freed = roomBytes < needed && mayFree ? await presentBytes(upload) : 0;
   if (roomBytes + freed < needed) return uploadText('quotaLacks', { needed: sizeText(needed), free: sizeText(roomBytes) });
   roomBytes = Math.max(0, roomBytes + freed - needed);
   return undefined;

@@ -86,10 +86,18 @@ async function film(row: Row, src: string, label: string, stage: HTMLElement, go
   return { nodes: [element], clean };
 }
 
-// The file's own URL is used, so that the browser's PDF viewer shows its name and can request parts of it.
-async function pdf(row: Row, src: string, label: string): Promise<Shown> {
-  const problem = await obstacle(src);
-  return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem, row);
+/** Length, in bytes, of the part of a PDF that must contain its signature. */
+const pdfHeadBytes = 1024;
+
+// The file's own URL is used, so that the browser's PDF viewer shows its name and can request parts of it. The viewer would show an error
+// of its own for a file that is not a PDF.
+function pdf(row: Row, src: string, label: string): Promise<Shown> {
+  const show = async (file: RemoteFile) => {
+    const head = await file.read(0, Math.min(pdfHeadBytes, file.sizeBytes));
+    if (!new TextDecoder('latin1').decode(head).includes('%PDF-')) throw new Refusal(previewText('brokenPdf'));
+    return make('iframe', { src, title: label });
+  };
+  return shownFile(row, async () => ({ firstBytes: pdfHeadBytes, show }));
 }
 
 addStyle(style);
