@@ -74,7 +74,7 @@ browserTest('a tried login shows the account in words; no column shrinks to sing
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await signIn(page, console.url, '#accounts');
-  await page.getByText('Try a login').click();
+  await page.getByRole('button', { name: 'Try a login' }).click();
   const form = page.locator('details[open] form');
   await form.getByLabel('User name').fill('alice');
   await form.getByLabel('Password').fill(testPassword);
@@ -105,6 +105,22 @@ browserTest('a tried login shows the account in words; no column shrinks to sing
   await form.getByLabel('Password').fill('wrong-Word-2');
   await form.getByRole('button').click();
   await result.getByText('no valid reply').waitFor();
+  // Although the tool is open, the accounts found are in view after a search, also on a phone.
+  for (const [width, height] of [
+    [1280, 860],
+    [375, 740],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    await page.getByRole('searchbox').fill('alice');
+    await page.keyboard.press('Enter');
+    await page.locator('.leads').getByText('Accounts 1').waitFor();
+    const row = await panelOf(page, 'Accounts').getByRole('link', { name: 'alice' }).boundingBox();
+    assert.ok(row && row.y > 0 && row.y + row.height < height, `${width} px: ${row?.y}`);
+    await page.getByRole('button', { name: 'What may an account do?' }).click();
+    await page.getByLabel('Account', { exact: true }).and(page.locator(':focus')).waitFor();
+    await page.getByRole('button', { name: 'Try a login' }).click();
+    await result.getByText('no valid reply').waitFor();
+  }
 });
 
 browserTest(

@@ -39,6 +39,8 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   });
   const find = async () => {
     const wanted = search.value.trim();
+    // Below an open tool, the field can be near the lower edge, and the list below it out of view.
+    if (form.getBoundingClientRect().top > innerHeight / 3) form.scrollIntoView();
     history.replaceState(history.state, '', hashFor('accounts', '', wanted === '' ? {} : { search: wanted }));
     await load(wanted);
   };
@@ -46,8 +48,8 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   submit.type = 'submit';
   const form = make('form.row.search', search, submit);
   form.addEventListener('submit', (event) => event.preventDefault());
-  main.replaceChildren(heading(text('accounts')), form);
-  if (mayChange()) main.append(make('div.pair', explainPanel(), authTestPanel()));
+  const { buttons, place } = tools({ authTestTitle: authTestPanel, explainTitle: explainPanel });
+  main.replaceChildren(heading(text('accounts'), make('div.tools', ...buttons)), place, form);
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
@@ -97,7 +99,7 @@ function showPanels(
         if (search !== latest) return;
         (counts[index] as HTMLElement).textContent = numberText(count);
         element.hidden = (hidesEmpty || search !== '') && count === 0;
-        (leads[index] as HTMLButtonElement).disabled = element.hidden;
+        (leads[index] as HTMLButtonElement).disabled = count === 0;
       } catch (error) {
         element.hidden = false;
         if (!signal.aborted) element.append(problem(error));
@@ -112,6 +114,27 @@ function showPanels(
   };
   void load(new URLSearchParams(location.hash.split('?')[1]).get('search') ?? '');
   return load;
+}
+
+/**
+ * Builds a button for each tool, without any for viewers, and the place in which the tool opens whose button is pressed.
+ *
+ * @param builders functions that build the panels of the tools, by the names of the texts of their buttons
+ */
+function tools(builders: Partial<Record<'authTestTitle' | 'explainTitle' | 'explainThis', () => HTMLElement>>) {
+  const place = make('div');
+  const buttons = Object.entries(builders).map(([label, build]) => {
+    let panel: HTMLElement | undefined;
+    const open = () => {
+      panel ??= build();
+      panel.setAttribute('open', '');
+      place.replaceChildren(panel);
+      // The first field that the administrator must fill in, or choose from if the account is known.
+      panel.querySelector<HTMLElement>('input:invalid, select')?.focus();
+    };
+    return makeButton(accountText(label as keyof typeof builders), undefined, open, 'quiet');
+  });
+  return { buttons: mayChange() ? buttons : [], place };
 }
 
 /** Builds a panel with a form and a place for the answer. @param find returns the answer to show */
@@ -233,16 +256,10 @@ function textOf(value: unknown, className = ''): HTMLElement | undefined {
 export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
   const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
   const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;
-  const tools = make('div');
-  const tool = (label: string, build: () => HTMLElement) => {
-    const open = () => {
-      const panel = build();
-      panel.setAttribute('open', '');
-      tools.replaceChildren(panel);
-      panel.querySelector<HTMLElement>('[type=password], select')?.focus();
-    };
-    return makeButton(label, undefined, open, 'quiet');
-  };
+  const { buttons, place } = tools({
+    authTestTitle: () => authTestPanel(name),
+    explainThis: () => explainPanel(name, source === 'login' ? group : ''),
+  });
   main.replaceChildren(
     wayTo('accounts'),
     heading(
@@ -250,12 +267,11 @@ export async function showAccount({ main, route: { id }, signal }: Stage): Promi
       accountState(account),
       make(
         'div.tools',
-        mayChange() && tool(accountText('authTestTitle'), () => authTestPanel(name)),
-        mayChange() && tool(accountText('explainThis'), () => explainPanel(name, source === 'login' ? group : '')),
+        ...buttons,
         make('a.button.quiet', { href: hashFor('events', '', { account: name }) }, accountText('accountEvents')),
       ),
     ),
-    tools,
+    place,
     ...(problem === '' ? [] : [make('p.notice.error', clear(problem))]),
     panel(
       text('summary'),
