@@ -176,6 +176,8 @@ export type HeldAction = (typeof heldActions)[number];
 export interface ActionResult extends ShownItem {
   /** The reason why the action failed; undefined if it succeeded. */
   readonly error?: string | undefined;
+  /** The reason as a code; undefined if the action succeeded. */
+  readonly code?: string | undefined;
 }
 
 /** Runs an action on each of the given items. @throws ServiceError `bad-request` if there are no items, or the collection has no actions */
@@ -195,7 +197,7 @@ export async function actOn(
       results.push({ id });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      results.push({ id, error: error.message });
+      results.push({ id, error: error.message, code: error.code });
     }
   }
   return results;

@@ -44,7 +44,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   const dialog = page.locator('dialog');
   await dialog.getByText(/^The file replaces the one of this name: 4 bytes, modified \d+ seconds? ago\.$/).waitFor();
   await dialog.getByRole('button', { name: 'Release and replace' }).click();
-  const released = page.getByText('The file was released.');
+  const released = page.getByText('“good” was released.');
   await released.waitFor();
   await page.locator('#sections [data-section="overview"]').click();
   await released.waitFor({ state: 'detached' });
@@ -73,7 +73,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   await until('the console is asked', () => held.length === 1);
   await held[0]?.continue();
   await until('the refused upload has ended', async () => (await server.eventIds()).filter((id) => id === 40074).length === 2);
-  await page.getByText('“/third” was inspected and refused. Not this file.').waitFor();
+  await page.getByText('“third” was inspected and refused. Not this file.').waitFor();
   await none.waitFor();
   await page.unroute('**/api/held/inspect-again');
   inspector.decide = () => ({ status: 202 });
@@ -81,17 +81,17 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   inspector.decide = undefined;
   await page.getByRole('button', { name: 'Refresh' }).click();
   for (const [status, told] of [
-    [202, '“/slow” was inspected, and is held again.'],
-    [204, '“/slow” was inspected and released.'],
+    [202, '“slow” was inspected, and is held again.'],
+    [204, '“slow” was inspected and released.'],
   ] as const) {
     const asked = inspector.requests.length;
     await row('slow').getByRole('button', { name: 'Inspect again' }).click();
     await row('slow').getByText('being inspected').waitFor();
-    await page.getByText('The file is being inspected again.').waitFor();
+    await page.getByText('“slow” is being inspected again.').waitFor();
     await until('the inspection runs', () => inspector.requests.length > asked);
     inspector.answerWaiting(status);
     await page.getByText(told).waitFor();
-    assert.equal(await page.getByText('The file is being inspected again.').count(), 0, 'the outcome replaces the first message');
+    assert.equal(await page.getByText('“slow” is being inspected again.').count(), 0, 'the outcome replaces the first message');
     if (status === 202) await row('slow').getByText('Content check holds · Now').waitFor();
   }
   await none.waitFor();
@@ -141,18 +141,18 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
   }
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.getByLabel('Select /c').uncheck();
-  const [gone] = (await console.get('/api/held', asReviewer))
-    .json<{ items: { id: string; path: string }[] }>()
-    .items.filter(({ path }) => path === '/b');
-  await console.post('/api/held/discard', { ids: [gone?.id] }, asReviewer);
   await bulk.getByRole('button', { name: 'Release 2' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('heading', { name: 'Release 2 files?' }).waitFor();
   assert.deepEqual(await dialog.locator('.names').first().locator('li').allTextContents(), ['/a', '/b']);
   assert.match(await dialog.locator('.notice.warn').innerText(), /^One of them replaces a file:\s+\/a \(4 bytes, \d+ seconds? ago\)$/);
+  const [gone] = (await console.get('/api/held', asReviewer))
+    .json<{ items: { id: string; path: string }[] }>()
+    .items.filter(({ path }) => path === '/b');
+  await console.post('/api/held/discard', { ids: [gone?.id] }, asReviewer);
   await dialog.getByRole('button', { name: 'Release 2 and replace' }).click();
-  await page.getByText('The file was released.').waitFor();
-  await page.getByText('That did not work: There is no such held upload.').waitFor();
+  await page.getByText('“a” was released.').waitFor();
+  await page.getByText('“b” was already discarded by rita.').waitFor();
   await until('the released file is visible', () => readFileSync(join(server.home, 'a'), 'utf8') === 'odd a');
   await rows.nth(2).waitFor({ state: 'detached' });
   await bulk.getByRole('button').first().waitFor({ state: 'hidden' });
@@ -165,6 +165,48 @@ browserTest('a reviewer selects held uploads and decides about all of them at on
   await page.getByText('No upload is held.').waitFor();
   const reasons = (await server.events()).filter(({ id }) => id === '40074').map(({ data }) => data.details);
   assert.equal(reasons.filter((reason) => reason === 'Not ours.').length, 2);
+});
+
+browserTest('the list and the number in the navigation follow the decisions of others, and a late decision says who decided', async (t) => {
+  const inspector = await startInspector(t);
+  const { server, console } = await startConsole(t, {
+    inspections: { check: { type: 'http', url: inspector.url } },
+    group: { inspections: [['check']] },
+  });
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  for (const name of names) await server.put(`/home/${name}`, `odd ${name}`);
+  const { items } = (await console.get('/api/held', asReviewer)).json<{ items: { id: string; path: string }[] }>();
+  const decide = (action: string, ...paths: string[]) =>
+    console.post(`/api/held/${action}`, { ids: items.flatMap(({ id, path }) => (paths.includes(path) ? [id] : [])) }, asReviewer);
+  const page = await openBrowser(t, { expectedErrors: /401|ERR_FAILED/ });
+  await signIn(page, console.url, '#held?account=alice', 'operator');
+  const row = (name: string) => page.locator('main tbody tr', { hasText: `/${name}` });
+  const count = (number: string) => page.locator('#sections [data-section="held"] .count', { hasText: number }).waitFor();
+  await row('e').waitFor();
+  await page.getByLabel('Select /c').check();
+  await row('d').getByRole('button', { name: 'Discard' }).click();
+  await decide('release', '/a');
+  await row('a').waitFor({ state: 'detached' });
+  await count('4');
+  assert.equal(await page.getByLabel('Select /c').isChecked(), true);
+  await decide('discard', '/d');
+  await row('d').waitFor({ state: 'detached' });
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+  await page.getByText('“d” was already discarded by rita.').waitFor();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.locator('#sections [data-section="handlers"]').click();
+  await page.getByText('The configuration has no event handler').waitFor();
+  await server.put('/home/f', 'odd f');
+  await count('4');
+  await page.route('**/api/events/live*', (route) => route.abort());
+  await page.locator('#sections [data-section="held"]').click();
+  await row('e').waitFor();
+  await decide('release', '/b', '/c');
+  await row('b').getByRole('button', { name: 'Release' }).click();
+  await page.getByText('“b” was already released by rita.').waitFor();
+  await row('c').waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('dialog').count(), 0);
+  await count('2');
 });
 
 browserTest('if several accounts have held uploads, the question names the account of each; buttons fit two lines on phones', async (t) => {

@@ -257,7 +257,7 @@ browserTest(
     await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
     await page.locator('main > .notice').waitFor({ state: 'detached', timeout: 500 });
     await link.click();
-    await page.locator('main').getByText('Not loaded: the server cannot be reached.').waitFor();
+    await page.locator('main').getByText('Not loaded.').waitFor();
     assert.equal(await page.getByText('Loading …').count(), 0, 'the page does not claim that it is loading');
     const opacity = await page.evaluate('getComputedStyle(document.querySelector("main")).opacity');
     assert.ok(Number(opacity) < 1, 'old content is dimmed');

@@ -35,7 +35,7 @@ test('reviewers and operators release, discard and re-inspect held uploads; even
     [['check', 'Content check']],
   );
   assert.deepEqual((await act('release', { ids: [a, 'nothing'] })).json(), {
-    results: [{ id: a }, { id: 'nothing', error: 'There is no such held upload.' }],
+    results: [{ id: a }, { id: 'nothing', error: 'There is no such held upload.', code: 'not-found' }],
   });
   assert.deepEqual((await act('discard', { ids: [b], reason: 'Not ours.' }, asOperator)).json(), { results: [{ id: b }] });
   inspector.decide = () => ({ status: 204 });
@@ -98,7 +98,7 @@ test('before a release, reviewers are told what has the name of each upload, and
   assert.equal(results[1]?.target, null);
   assert.equal(results[2]?.target?.outcome, 'numbered');
   assert.deepEqual([results[3]?.target?.size, results[3]?.target?.outcome], [10, 'refused']);
-  assert.deepEqual(results[4], { id: 'nothing', error: 'There is no such held upload.' });
+  assert.deepEqual(results[4], { id: 'nothing', error: 'There is no such held upload.', code: 'not-found' });
   assert.equal((await ask(asViewer)).status, 403);
   assert.deepEqual(visible(server.home).sort(), ['in', 'old', 'only-new']);
 });

@@ -18,7 +18,7 @@ export async function touch(session: CDPSession, paths: { from: [number, number]
 }
 
 /** Matches the messages that browsers print after a test has ended its server. */
-const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)|NS_ERROR_(CONNECTION_REFUSED|NET_RESET)/;
+const endOfServer = /net::ERR_(CONNECTION_(RESET|REFUSED)|INCOMPLETE_CHUNKED_ENCODING)|NS_ERROR_(CONNECTION_REFUSED|NET_RESET)/;
 
 /** Options of a test's page: its look, its language and time zone, and whether scripts run. */
 export interface BrowserOptions

@@ -131,7 +131,13 @@ export const discardOrder = heldOrder.extend({
   reason: z.string().optional().describe('Recorded in the event; the sender of the file sees it, too.'),
 });
 export const heldResults = z.object({
-  results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why the action failed; absent if it succeeded.') })),
+  results: z.array(
+    z.object({
+      id: z.string(),
+      error: z.string().optional().describe('Why the action failed; absent if it succeeded.'),
+      code: z.string().optional().describe('The reason as a code, such as `not-found` if the upload is no longer held.'),
+    }),
+  ),
 });
 
 /** Answers `POST /api/held/targets`: what has the names of held uploads now, and would be replaced. Nothing is changed. */
@@ -146,7 +152,7 @@ export async function findHeldTargets(c: ConsoleContext): Promise<Response> {
       results.push({ id, target });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      results.push({ id, error: error.message });
+      results.push({ id, error: error.message, code: error.code });
     }
   }
   return answerJson(c, { results });

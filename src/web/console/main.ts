@@ -5,9 +5,9 @@ import { byId, drawnIcon, icon, make } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { findEventKinds } from './event-kinds.ts';
 import { text } from './language.ts';
-import { pauseMs } from './live.ts';
+import { listen, pauseMs } from './live.ts';
 import { showOverview } from './overview/overview.ts';
-import { ask, Refused } from './request.ts';
+import { ask, Refused, withQuery } from './request.ts';
 import { hashFor, parseRoute, type Route, type SectionName, sectionNames } from './route.ts';
 import { heading, isAbort, loadingLine, problem, type Stage, showFrame, tell, wayTo } from './section.ts';
 import { findSession, loginToken, noteLoss, showLogin, signOut } from './session.ts';
@@ -175,27 +175,36 @@ function startLanguages(): void {
 let shown = new AbortController();
 let isIncomplete = false;
 let isSeeking = false;
-const lostLine = make('p.lost', { role: 'alert' }, text('lost'));
+/** Why nothing can be loaded now, as a sentence. */
+let lostReason = '';
+const lostLine = make('p.lost', { role: 'alert' });
 
 /** Replaces what the line about the unreachable server says, too. Nothing else may ask for a reload while the console keeps trying. */
 function dropRepeated(): void {
-  const repeated = [text('partMissing'), text('noConnection')];
+  const repeated = [text('partMissing'), lostReason];
   const main = byId('main');
   for (const line of main.querySelectorAll(':is(main, .more) > .notice.error'))
     if (repeated.includes(line.textContent ?? '')) line.replaceWith(...(line.parentElement === main ? [loadingLine()] : []));
   for (const line of main.querySelectorAll('.loading')) line.textContent = text('notLoaded');
 }
 
-/** Shows a message while the server is unreachable. Afterwards, reloads the page if a section could not be loaded. */
+/** Shows a message while the server is unreachable, or answers only with errors. Afterwards, reloads the page if a section could not be loaded. */
 async function findServer(): Promise<void> {
   if (isSeeking) return;
   isSeeking = true;
   const isThere = () =>
     ask('GET', '/api/me', { signal: AbortSignal.timeout(3 * pauseMs) }).then(
       () => true,
-      (error: unknown) => error instanceof Refused && error.status > 0 && error.status < 500,
+      (error: unknown) => {
+        const status = error instanceof Refused ? error.status : 0;
+        lostReason = status === 0 ? text('noConnection') : text('serverError', { status: String(status) });
+        return status > 0 && status < 500;
+      },
     );
   while (!(await isThere())) {
+    const told = `${lostReason} ${text('keepsTrying')}`;
+    // Write only changed text, because screen readers announce each change.
+    if (lostLine.textContent !== told) lostLine.textContent = told;
     if (!lostLine.isConnected) byId('main').parentElement?.before(lostLine);
     noteLoss();
     dropRepeated();
@@ -269,6 +278,40 @@ async function begin(): Promise<void> {
   }
 }
 
+/** Events after which other uploads are held: held, released, ended. */
+const heldEvents = '40072,40073,40074';
+
+/** Pause in milliseconds after an event. Several uploads are often decided about at once. */
+const collectMs = 200;
+
+/** Keeps the numbers in the frame right while others decide about uploads. The overview has a stream of its own for this. */
+function followFrame(signal: AbortSignal): void {
+  let timer = 0;
+  const read = () => ask<Overview>('GET', '/api/overview', { signal }).then(showFrame, () => {});
+  const readLater = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => {
+      document.dispatchEvent(new Event('heldchange'));
+      void read();
+    }, collectMs);
+  };
+  let run = new AbortController();
+  // Browsers open few connections to a server, so a page that nobody sees has no stream.
+  const follow = () => {
+    run.abort();
+    run = new AbortController();
+    if (document.hidden) return;
+    listen(withQuery('/api/events/live', { id: heldEvents }), AbortSignal.any([signal, run.signal]), {
+      messages: { message: readLater },
+      onState: (isOpen) => isOpen && readLater(),
+    });
+  };
+  void read();
+  follow();
+  document.addEventListener('visibilitychange', follow, { signal });
+  signal.addEventListener('abort', () => clearTimeout(timer));
+}
+
 function leaveView(): void {
   shown.abort();
   clearTimeout(scrolling);
@@ -290,7 +333,7 @@ async function show(from?: string): Promise<void> {
   const route = parseRoute(location.hash);
   markSection(route);
   const main = byId('main');
-  if (route.section !== 'overview') void ask<Overview>('GET', '/api/overview', { signal: shown.signal }).then(showFrame, () => {});
+  if (route.section !== 'overview') followFrame(shown.signal);
   const top: number | null = from === '' ? null : history.state;
   history.replaceState(top ?? 0, '');
   if (from !== undefined) {

@@ -84,5 +84,5 @@ async function errorMessage(reply: Response): Promise<string> {
   } catch {
     // A proxy does not always send JSON.
   }
-  return text('refused', { status: String(reply.status) });
+  return text(reply.status < 500 ? 'refused' : 'serverError', { status: String(reply.status) });
 }

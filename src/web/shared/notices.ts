@@ -2,7 +2,7 @@ import { byId, iconButton, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
 /** Time in milliseconds for which a message is shown. Errors take longer to read. */
-const staysMs = { success: 6_000, error: 15_000 } as const;
+const staysMs = { success: 6_000, info: 10_000, error: 15_000 } as const;
 
 /** Maximum number of messages. Older ones are removed, and errors last. */
 const maxAtOnce = 3;
@@ -19,7 +19,7 @@ interface NoticeAction {
  */
 export function notice(
   message: string,
-  kind: 'success' | 'error' = 'success',
+  kind: keyof typeof staysMs = 'success',
   action?: NoticeAction,
   stays: number = staysMs[kind],
 ): () => void {
@@ -30,7 +30,8 @@ export function notice(
   let timer = 0;
   const wait = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(remove, stays);
+    // The console hides messages while a dialog is open.
+    timer = window.setTimeout(() => (element.checkVisibility({ visibilityProperty: true }) ? remove() : wait()), stays);
   };
   for (const type of ['pointerenter', 'focusin'] as const) element.addEventListener(type, () => clearTimeout(timer));
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);
@@ -38,7 +39,7 @@ export function notice(
   const list = byId('notices');
   for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
-  while (list.children.length > maxAtOnce) (list.querySelector('.success:not(:last-child)') ?? list.firstElementChild)?.remove();
+  while (list.children.length > maxAtOnce) (list.querySelector(':not(.error, :last-child)') ?? list.firstElementChild)?.remove();
   return remove;
 }
 

@@ -62,6 +62,7 @@ export const heldTargets = z.object({
         .optional()
         .describe('The item that has the name of the upload; null if the name is free.'),
       error: z.string().optional().describe('Why nothing was found out; absent if `target` is given.'),
+      code: z.string().optional().describe('The reason as a code, such as `not-found` if the upload is no longer held.'),
     }),
   ),
 });

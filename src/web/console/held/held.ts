@@ -14,7 +14,7 @@ import { confirm } from '../confirm.ts';
 import { copyButton, field, ofAccount, selection } from '../fields.ts';
 import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
-import { ask, withQuery } from '../request.ts';
+import { ask, reasonText, withQuery } from '../request.ts';
 import { actionButton, badge, heading, iconedButton, panel, type Stage, showCount, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
 import { ageElement, clear, datum, pathDatum } from '../shown.ts';
@@ -49,17 +49,37 @@ interface Held {
 const names = { release: 'held_release', discard: 'held_discard', 'inspect-again': 'held_inspect_again' } as const;
 type Action = keyof typeof names;
 
+/** Returns the last name of an upload's path, for messages. */
+function nameInMessage({ path }: Held): string {
+  return clear(path.slice(path.lastIndexOf('/') + 1));
+}
+
 /** Number of names that the question about a release gives for each outcome. */
 const namesPerOutcome = 3;
 
+type HeldResults = { results: { id: string; error?: string | undefined; code?: string | undefined }[] };
 type Target = NonNullable<HeldTargets['results'][number]['target']>;
 
-/** Finds the items that have the names of uploads, by the IDs of the uploads. @throws Error if none of the uploads is still held */
-async function findTargets(items: readonly Held[], signal: AbortSignal): Promise<ReadonlyMap<string, Target>> {
+/** Divides the results of a request about uploads. Another person can have decided about an upload meanwhile: then it is `gone`. */
+async function divided(items: readonly Held[], results: HeldResults['results']) {
+  const failed = new Map(results.flatMap((result) => (result.error === undefined ? [] : [[result.id, result]])));
+  const isGone = ({ id }: Held) => failed.get(id)?.code === 'not-found';
+  const first = [...failed.values()].find(({ code }) => code !== 'not-found');
+  return {
+    done: items.filter(({ id }) => !failed.has(id)),
+    gone: items.filter(isGone),
+    problem: first && clear(await reasonText({ message: first.error, code: first.code })),
+  };
+}
+
+type Outcome = Awaited<ReturnType<typeof divided>>;
+
+/** Finds the items that have the names of uploads, by the IDs of the uploads. */
+async function findTargets(items: readonly Held[], signal: AbortSignal) {
   const body = { ids: items.map(({ id }) => id) };
   const { results } = await ask<HeldTargets>('POST', '/api/held/targets', { body, signal });
-  if (results.every(({ error }) => error !== undefined)) throw new Error(results[0]?.error);
-  return new Map(results.flatMap(({ id, target }) => (target ? [[id, target]] : [])));
+  const targets: ReadonlyMap<string, Target> = new Map(results.flatMap(({ id, target }) => (target ? [[id, target]] : [])));
+  return { targets, ...(await divided(items, results)) };
 }
 
 /** Says what the release of uploads does to the items that have their names now. */
@@ -127,6 +147,18 @@ async function findEndings(gone: readonly Held[], signal: AbortSignal): Promise<
   return [];
 }
 
+/** Says that others have decided about uploads; about a single one, also who did. */
+async function tellGone(gone: readonly Held[], signal: AbortSignal): Promise<void> {
+  const [first] = gone;
+  if (!first) return;
+  const events = gone.length > 1 ? [] : await findEndings(gone, signal).catch(() => []);
+  const end = events.find(({ id, data }) => data.held_id === first.id && id !== endings.refused);
+  const name = String(end?.data.administrator ?? '');
+  const how = end?.id === endings.released ? 'released' : 'discarded';
+  const values = { count: gone.length, name: clear(name), path: nameInMessage(first) };
+  notice(heldText(name === '' ? 'gone' : `gone_${how}`, values), 'info');
+}
+
 /** Says what came out when uploads were inspected again. @param items the uploads that are held now */
 async function tellOutcomes(inspected: readonly Held[], items: readonly Held[], signal: AbortSignal): Promise<void> {
   const held = new Map(items.map((item) => [item.id, item]));
@@ -149,9 +181,9 @@ async function tellOutcomes(inspected: readonly Held[], items: readonly Held[], 
     const alike = outcomes.filter((one) => one.outcome === outcome);
     const [first] = alike;
     if (!first) continue;
-    const words = heldText(`inspected_${outcome}`, { count: alike.length, path: clear(first.item.path) });
+    const words = heldText(`inspected_${outcome}`, { count: alike.length, path: nameInMessage(first.item) });
     const reason = alike.length === 1 && first.reason !== '' ? ` ${clear(first.reason)}` : '';
-    notice(words + reason, outcome === 'refused' ? 'error' : 'success');
+    notice(words + reason, outcome === 'refused' ? 'error' : outcome === 'released' ? 'success' : 'info');
   }
 }
 
@@ -183,18 +215,19 @@ export async function showHeld({ main, route: { query }, signal }: Stage): Promi
   const account = query.get('account');
   const act = async (action: Action, items: readonly Held[], reason = '') => {
     const body = { ids: items.map(({ id }) => id), ...(reason !== '' && { reason }) };
-    const { results } = await ask<{ results: { id: string; error?: string }[] }>('POST', `/api/held/${action}`, { body });
-    const problems = results.flatMap(({ error }) => (error === undefined ? [] : [clear(error)]));
-    const failed = new Set(results.flatMap(({ id, error }) => (error === undefined ? [] : [id])));
-    return { done: items.filter(({ id }) => !failed.has(id)), problem: problems[0] };
+    return divided(items, (await ask<HeldResults>('POST', `/api/held/${action}`, { body })).results);
   };
-  const report = async (action: Action, { done, problem }: Awaited<ReturnType<typeof act>>) => {
-    const tellDone = () => notice(heldText(`${names[action]}_done`, { count: done.length }));
-    if (done.length > 0 && action !== 'inspect-again') tellDone();
+  const report = async (action: Action, { done: [first, ...others], gone, problem }: Outcome) => {
+    const tellDone = (item: Held) => {
+      const words = heldText(`${names[action]}_done`, { count: 1 + others.length, path: nameInMessage(item) });
+      return notice(words, action === 'inspect-again' ? 'info' : 'success');
+    };
+    if (first && action !== 'inspect-again') tellDone(first);
     if (problem !== undefined) notice(text('failed', { reason: problem }), 'error');
+    void tellGone(gone, signal);
     await load();
     // If all inspections have ended already, their outcome is the message.
-    if (action === 'inspect-again' && awaited.size > 0) forget = tellDone();
+    if (action === 'inspect-again' && first && awaited.size > 0) forget = tellDone(first);
   };
   let isDeciding = false;
   const decide = async (action: 'release' | 'discard', items: readonly Held[]) => {
@@ -204,9 +237,12 @@ export async function showHeld({ main, route: { query }, signal }: Stage): Promi
       isDeciding = false;
     });
   };
-  const askAbout = async (action: 'release' | 'discard', items: readonly Held[]) => {
+  const askAbout = async (action: 'release' | 'discard', wanted: readonly Held[]) => {
+    const found = action === 'release' ? await findTargets(wanted, signal) : undefined;
+    if (found && found.done.length < wanted.length) await report(action, { ...found, done: [] });
+    const [items, targets] = [found?.done ?? wanted, found?.targets ?? new Map<string, Target>()];
     const count = items.length;
-    const targets = action === 'release' ? await findTargets(items, signal) : new Map<string, Target>();
+    if (count === 0) return;
     const reason = make('input', { autocomplete: 'off', maxLength: 1000 });
     // Several accounts can have files with the same path.
     const isOne = new Set(table.items().map(({ account }) => account)).size === 1;
@@ -222,7 +258,7 @@ export async function showHeld({ main, route: { query }, signal }: Stage): Promi
       label: isReplacing ? heldText('heldReplace', { count }) : labelOf(action, count > 1 ? count : undefined),
       kind: action === 'discard' || isReplacing ? 'primary danger' : 'primary',
     } as const;
-    let outcome: Awaited<ReturnType<typeof act>> | undefined;
+    let outcome: Outcome | undefined;
     const send = async () => {
       outcome = await act(action, items, reason.value.trim());
       return outcome.done.length > 0 ? undefined : outcome.problem;
@@ -280,19 +316,23 @@ export async function showHeld({ main, route: { query }, signal }: Stage): Promi
     timer = window.setTimeout(() => void load().catch(loadLater), pauseMs);
     pauseMs = Math.min(pauseMs * 1.5, pausesMs.max);
   };
+  let loads = 0;
   const load = async () => {
     clearTimeout(timer);
+    const turn = ++loads;
     const path = withQuery('/api/held', { account: account ?? '' });
     const { items, total } = await ask<{ items: Held[]; total: number }>('GET', path, { signal });
+    // A later request has newer data, but its reply can arrive earlier.
+    if (turn !== loads) return;
     // The upload that has waited longest comes first.
     items.sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
     keep(items);
     table.show(items);
-    if (account === null) showCount('held', total);
     if (bulk) bulk.hidden = items.length < 2;
     more.hidden = items.length === total;
     more.textContent = text('heldMore', { shown: items.length, total });
     const running = items.filter(({ state }) => state === 'inspecting');
+    if (account === null && items.length === total) showCount('held', total - running.length);
     if (running.length > 0) loadLater();
     if (awaited.size === 0 || running.some(({ id }) => awaited.has(id))) return;
     const inspected = [...awaited.values()];
@@ -301,6 +341,7 @@ export async function showHeld({ main, route: { query }, signal }: Stage): Promi
     void tell(tellOutcomes(inspected, items, signal));
   };
   await load();
+  document.addEventListener('heldchange', () => void load().catch(loadLater), { signal });
   main.replaceChildren(
     heading(text('held'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
     ...ofAccount('held', query),
