@@ -36,7 +36,7 @@ browserTest(
     await page.getByRole('heading', { name: 'Dry run' }).waitFor();
     await page.getByText('24 more of this kind').waitFor();
     assert.deepEqual(await page.locator('.results .group').count(), 1);
-    assert.match(await page.locator('.results .group p').first().innerText(), /as it was sent × 25 CRM/);
+    assert.match(await page.locator('.results .group p').first().innerText(), /as it was sent CRM\s+40017\s+file uploaded\s+× 25/);
     await page.reload();
     const send = page.getByRole('button', { name: 'Send 25 requests to 1 handler' });
     await send.waitFor();
@@ -76,7 +76,7 @@ browserTest(
     results.push(JSON.stringify({ handler: 'crm', ...same, was_sent: false, request: { handler: 'crm', ...request } }));
     await page.route(/\/results$/, (route) => route.fulfill({ body: results.join('\n') }));
     await page.goto(dryRun);
-    await page.locator('.group', { hasText: /as it was sent × 2 CRM\s*40017\s*40021/ }).waitFor();
+    await page.locator('.group', { hasText: /as it was sent CRM\s*40017\s*file uploaded\s*40021\s*upload started/ }).waitFor();
     await page.locator('.group', { hasText: /as it was sent other/ }).waitFor();
     const never = page.locator('.group', { hasText: /not sent before CRM/ });
     assert.match(
@@ -134,7 +134,7 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   const dialog = page.getByRole('dialog');
   await dialog.locator('.facts', { hasText: /Handler\s*CRM\s*Since/ }).waitFor();
   assert.equal(held.length, 1, 'only one dialog opens');
-  const neverSent = dialog.getByRole('checkbox', { name: 'Besides the 1 that failed, also send 2 that were never sent' });
+  const neverSent = dialog.getByRole('checkbox', { name: 'Also send events that were never sent; 3 events to 1 handler in all' });
   await neverSent.waitFor();
   assert.equal(await neverSent.isChecked(), false);
   await dialog.getByText('1 event to 1 handler', { exact: true }).waitFor();
@@ -147,6 +147,13 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();
   await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
   await until('only the failed delivery was sent again', async () => receiver.requests.length === 2);
+  await page.getByText('done, 1 failed').waitFor();
+  await server.put('/home/fails.txt', 'x');
+  await page.getByRole('button', { name: 'Replay the one that failed' }).click();
+  await dialog.getByRole('heading', { name: 'Replay the one that failed' }).waitFor();
+  await dialog.getByRole('button', { name: 'Compare 1 request' }).waitFor();
+  assert.equal(await dialog.getByLabel('Stop').isVisible(), false, 'one request has no failures in a row');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
   await console.post('/api/handlers/crm/pause', {}, asOperator);
   await server.put('/home/waits.txt', 'x');
   await page.goto(`${console.url}/#overview`);
@@ -181,8 +188,10 @@ browserTest('a replay of one event goes first to the handlers that have not rece
   assert.equal(await choice.locator('option:checked').textContent(), 'Handlers that have not received it');
   await choice.selectOption('All handlers');
   await told('1 event to 2 handlers');
+  await dialog.getByLabel('Stop').waitFor();
   await choice.selectOption({ index: 0 });
   await told('1 event to 1 handler');
+  await dialog.getByLabel('Stop').waitFor({ state: 'hidden' });
   await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
   await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();
   await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();

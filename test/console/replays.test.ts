@@ -35,6 +35,12 @@ test('a replay shows its number of requests and handlers, and stops after the ch
   assert.ok(receiver.requests.length <= before + 4, 'the rest is not sent');
   const whole = await replay({ handlers: ['one'] });
   assert.deepEqual([whole.state, whole.failed], ['done', 6]);
+  const batches = await replay({ handlers: ['two'] });
+  assert.deepEqual(
+    [batches.total, batches.requests, batches.done, batches.delivered, batches.failed],
+    [6, 2, 2, 0, 2],
+    'outcomes are those of requests, each with several events',
+  );
   for (const wrong of [-1, 10_001, 1.5, '3']) {
     const reply = await console.post('/api/replays', { filter: {}, stop_after_failures: wrong }, asOperator);
     assert.equal(reply.status, 400, String(wrong));

@@ -9,7 +9,8 @@ import { ask, errorText } from './request.ts';
 import { hashFor } from './route.ts';
 import { facts, iconedButton, tell } from './section.ts';
 import { mayChange } from './session.ts';
-import { clear, datum, numberText, timeElement } from './shown.ts';
+import { clear, datum, timeElement } from './shown.ts';
+import { countText } from './values.ts';
 
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
@@ -24,17 +25,22 @@ export function askedReplay(id: string): ReplayRequest | undefined {
 }
 
 /** Builds a button that asks how to repeat deliveries and then shows the replay; undefined if the administrator is not an operator. */
-export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
+export function replayButton(
+  label: string,
+  requestNow: () => ReplayRequest | Promise<ReplayRequest>,
+  className = '',
+): HTMLElement | undefined {
   if (!mayChange()) return undefined;
   let isAsking = false;
   // The dialog opens after the handlers are loaded. Another press must not open it twice.
   const press = async () => {
     if (isAsking) return;
     isAsking = true;
-    await tell(askHow(label, requestNow()));
+    await tell(Promise.resolve(requestNow()).then((request) => askHow(button.textContent ?? label, request)));
     isAsking = false;
   };
-  return iconedButton(label, 'replay', press, className);
+  const button = iconedButton(label, 'replay', press, className);
+  return button;
 }
 
 /** Starts a replay and shows its page. @throws Refused */
@@ -56,6 +62,11 @@ async function beginReplay(request: ReplayRequest): Promise<string> {
 /** Returns the label of a button that sends. It includes the number of requests, so that nobody sends thousands of them by mistake. */
 export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | 'handlers'>): string {
   return handlerText('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
+}
+
+/** Says how many requests were sent. The total is unknown until all events are selected. */
+export function progressText({ done, total, requests }: ReplayView): string {
+  return countText(done, total === null ? null : requests);
 }
 
 /** Says how many events a replay sends, because a request can contain several, and an event can go to several handlers. */
@@ -127,6 +138,7 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     ['100', handlerText('stopAfter', { count: 100 })],
     ['0', handlerText('stopNever')],
   ]);
+  const stopField = field(handlerText('stopWhen'), stop);
   const tick = make('label.tick', dryRun, make('span', handlerText('dryRunFirst')));
   const neverSent = make('input', { type: 'checkbox' });
   const neverSentText = make('span');
@@ -136,7 +148,7 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     make('p', handlerText('replayHint')),
     limits(request),
     choosesHandler && field(text('handler'), handler),
-    field(handlerText('stopWhen'), stop),
+    stopField,
     request.failed && neverSentTick,
     tick,
     status,
@@ -159,12 +171,11 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     const { replay, problem } = count();
     const failed = counts.failed.replay?.total;
     const all = counts.all.replay?.total;
-    const neverSentCount = typeof failed === 'number' && typeof all === 'number' ? all - failed : 0;
-    neverSentTick.hidden = neverSentCount === 0 && !neverSent.checked;
-    neverSentText.textContent = handlerText('neverSentToo', {
-      count: numberText(neverSentCount),
-      failed: numberText(failed ?? 0),
-    });
+    const hasNeverSent = typeof failed === 'number' && typeof all === 'number' && all > failed;
+    neverSentTick.hidden = !hasNeverSent && !neverSent.checked;
+    neverSentText.textContent = counts.all.replay ? handlerText('neverSentToo', { events: eventsText(counts.all.replay) }) : '';
+    // One failure cannot be followed by others.
+    stopField.hidden = (replay?.requests ?? request.deliveries?.length ?? 2) < 2;
     const isEmpty = replay?.requests === 0;
     if (isEmpty && handler.value === lackingKey) {
       lacking?.remove();

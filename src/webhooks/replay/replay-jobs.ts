@@ -98,15 +98,17 @@ export interface JobDependencies extends ReplayDependencies {
   journal: ReplayedJournal & { readonly end: LogPosition };
 }
 
-/** The progress of a job. An event counts once for each handler. */
+/** The progress of a job. */
 interface JobProgress {
   state: 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
+  /** Number of events, counted once for each handler; null until the selection is known. */
   total: number | null;
   /** Number of different events. */
   events: number;
+  /** Number of requests that were sent or, in a dry run, compared. */
   done: number;
   delivered: number;
-  /** Number of failed or discarded events. */
+  /** Number of failed or discarded requests. */
   failed: number;
   /** Number of requests, and number of handlers that get them. */
   requests: number;
@@ -163,10 +165,10 @@ export class ReplayJob {
 
   /** Estimates the remaining time in seconds from the rate so far; null while it is unknown. */
   get secondsLeft(): number | null {
-    const { state, total, done } = this.progress;
-    if (state !== 'running' || total === null || done === 0 || this.#startedMs === undefined) return null;
+    const { state, requests, done } = this.progress;
+    if (state !== 'running' || done === 0 || this.#startedMs === undefined) return null;
     const elapsedMs = this.#dependencies.clock.monotonicMs() - this.#startedMs;
-    return Math.round(((elapsedMs / done) * (total - done)) / 1000);
+    return Math.round(((elapsedMs / done) * (requests - done)) / 1000);
   }
 
   cancel(): void {
@@ -236,8 +238,8 @@ export class ReplayJob {
   #count(handler: WebhookHandler, { events, result }: Delivered): void {
     const isDelivered = result.outcome === 'delivered';
     this.#failedInRow = isDelivered ? 0 : this.#failedInRow + 1;
-    this.progress.done += events.length;
-    this.progress[isDelivered ? 'delivered' : 'failed'] += events.length;
+    this.progress.done++;
+    this.progress[isDelivered ? 'delivered' : 'failed']++;
     const { status, details, fault, attempts } = result;
     const shown = nameEvents(events);
     this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, fault, attempts }, isDelivered);
@@ -275,7 +277,7 @@ export class ReplayJob {
     for await (const result of dryResults(journal, planned, groups, clock.nowMs())) {
       if (this.#cancelled.signal.aborted || this.results.isFull) break;
       this.results.add(result);
-      this.progress.done += result.events.length;
+      this.progress.done++;
     }
   }
 

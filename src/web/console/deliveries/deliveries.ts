@@ -6,14 +6,13 @@ import { choice, field, filterForm, ofAccount, openSearch, selection, skipTo, ti
 import { findHandlers, handlerChoice, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
-import { type ReplayRequest, replayButton } from '../replay-button.ts';
+import { progressText, type ReplayRequest, replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, heading, incompleteLine, replayBadge, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
-import { countText } from '../values.ts';
 import { deliveryList } from './delivery-table.ts';
 
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
@@ -134,7 +133,7 @@ async function showReplays(main: HTMLElement, signal: AbortSignal): Promise<void
         cell: ({ id, dry_run }) =>
           make('a.row-link', { href: hashFor('deliveries', `replays/${id}`) }, text(dry_run ? 'dryRun' : 'replay')),
       },
-      { title: text('progress'), cell: ({ done, total }) => countText(done, total), className: 'number' },
+      { title: text('requests'), cell: progressText, className: 'number' },
       { title: text('outcome_delivered'), cell: ({ delivered }) => numberText(delivered), className: 'number' },
       { title: text('outcome_failed'), cell: ({ failed }) => (failed > 0 ? badge(numberText(failed), 'bad') : '0'), className: 'number' },
       { title: text('administrator'), cell: ({ administrator }) => datum(administrator) },

@@ -1,17 +1,18 @@
+import type { DeliveryPage } from '../../../console/api/schemas/deliveries.ts';
 import type { ReplayView } from '../../../console/api/schemas/replays.ts';
 import type { DryResult, ReplayResult } from '../../../webhooks/records/delivery-record-schema.ts';
 import { make } from '../../shared/dom.ts';
 import { durationText } from '../../shared/locale.ts';
-import { eventBadge } from '../event-kinds.ts';
+import { namedEvent } from '../event-kinds.ts';
 import { faultText, findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
-import { asCounted, askedReplay, type ReplayRequest, replayButton, sendText, startReplay } from '../replay-button.ts';
-import { ask, lines } from '../request.ts';
+import { asCounted, askedReplay, progressText, type ReplayRequest, replayButton, sendText, startReplay } from '../replay-button.ts';
+import { ask, lines, withQuery } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, replayBadge, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
-import { bodySource, countText } from '../values.ts';
+import { bodySource } from '../values.ts';
 
 const pauseMs = 700;
 
@@ -21,7 +22,7 @@ const resultsEvery = 4;
 /** Maximum number of results on the page. The API's reply contains the others. */
 const maxResults = 10_000;
 
-const maxIds = 5;
+const maxKinds = 5;
 
 /** Shows the progress of a replay and the results of its requests. */
 export async function showReplay({ main, route, signal }: Stage): Promise<void> {
@@ -30,6 +31,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const [first] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
   const request = askedReplay(id);
   const isDryRun = first.dry_run;
+  let replay = first;
   const cancel = actionButton(handlerText('cancelReplay'), 'close', () => ask('DELETE', path));
   const sendNow = actionButton(
     sendText(first),
@@ -37,7 +39,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     () => startReplay({ ...asCounted(first), ...request, dry_run: false }),
     'primary',
   );
-  const again = replayButton(text('replayFailed'), () => onlyFailed(request));
+  const again = replayButton(text('replayFailed'), () => (replay.state === 'done' ? theFailed(replay, path, signal) : onlyFailed(request)));
   const status = make('div', { role: 'status' });
   const results = make('div.results');
   main.replaceChildren(
@@ -53,12 +55,12 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   );
   const show = (replay: ReplayView) => {
     cancel.hidden = isOver(replay);
-    again?.toggleAttribute('hidden', isDryRun || !isOver(replay) || (replay.failed === 0 && replay.done === replay.total));
+    again?.toggleAttribute('hidden', isDryRun || !isOver(replay) || (replay.failed === 0 && replay.state === 'done'));
+    if (replay.state === 'done') again?.lastChild?.replaceWith(handlerText('replayThese', { count: replay.failed }));
     sendNow.hidden = !isOver(replay) || replay.requests === 0;
     sendNow.lastChild?.replaceWith(sendText(replay));
     renew(status, [progressView(replay, isDryRun)]);
   };
-  let replay = first;
   let turn = 0;
   for (show(replay); !isOver(replay); show(replay)) {
     // An opened list is not replaced while somebody reads it.
@@ -67,6 +69,24 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     replay = await ask<ReplayView>('GET', path, { signal });
   }
   await showResults(results, `${path}/results`, replay, signal);
+}
+
+/** Returns the request that repeats the failed deliveries of a replay. Its results do not name them, so they are searched. */
+async function theFailed({ created }: ReplayView, path: string, signal: AbortSignal): Promise<ReplayRequest> {
+  const keyOf = ({ handler, events: [first] }: { handler: string; events: readonly { uuid: string }[] }) => `${handler} ${first?.uuid}`;
+  const failed = new Set<string>();
+  for await (const result of lines<ReplayResult>(`${path}/results`, signal))
+    if ('outcome' in result && result.outcome !== 'delivered') failed.add(keyOf(result));
+  const deliveries: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const query = { kind: 'replays', since: created, limit: '500', cursor: cursor ?? undefined };
+    const found: DeliveryPage = await ask('GET', withQuery('/api/deliveries', query), { signal });
+    for (const delivery of found.deliveries)
+      if (delivery.outcome !== 'delivered' && failed.delete(keyOf(delivery))) deliveries.push(delivery.id);
+    cursor = found.next;
+  } while (cursor !== null && failed.size > 0);
+  return { deliveries };
 }
 
 /** Returns the request for those events of a replay that still have to be sent. @param request of the replay, if this tab made it */
@@ -80,8 +100,8 @@ function isOver({ state }: ReplayView): boolean {
 }
 
 function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
-  const { done, total, delivered, failed, details, requests, handlers, seconds_left } = replay;
-  const bar = make('progress', { max: Math.max(total ?? 0, 1), ariaLabel: text('progress') });
+  const { done, total, delivered, failed, details, requests, events, handlers, seconds_left } = replay;
+  const bar = make('progress', { max: Math.max(requests, 1), ariaLabel: text('progress') });
   if (total === 0) bar.value = bar.max;
   else if (total !== null || isOver(replay)) bar.value = done;
   if (isOver(replay) && replay.state !== 'done') bar.className = 'ended';
@@ -90,11 +110,12 @@ function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
     bar,
     facts(
       [text('state'), replayBadge(replay)],
-      [text('events'), countText(done, total)],
-      [text('requests'), requests > 0 && `${numberText(requests)} (${text('toHandlers', { count: handlers })})`],
+      [text('requests'), progressText(replay)],
+      [text('events'), requests > 0 && `${numberText(events)} ${text('toHandlers', { count: handlers })}`],
       [handlerText('timeLeft'), seconds_left !== null && !isOver(replay) && durationText(seconds_left)],
       [text('outcome_delivered'), isDryRun ? undefined : numberText(delivered)],
-      [text('outcome_failed'), isDryRun ? undefined : failed > 0 ? badge(numberText(failed), 'bad') : '0'],
+      // The state of a replay that is done says how many failed.
+      [text('outcome_failed'), isDryRun || replay.state === 'done' ? undefined : failed > 0 ? badge(numberText(failed), 'bad') : '0'],
       [text('reason'), details === '' ? undefined : datum(details)],
     ),
   );
@@ -139,16 +160,12 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
 
 /** Shows a result. @param group all results that the shown result represents */
 function resultItem(result: ReplayResult, group: readonly ReplayResult[] = [result]): HTMLElement {
-  const count = group.length;
-  const times = count > 1 ? [' ', make('b', `× ${numberText(count)}`)] : [];
+  const events = group.flatMap((one) => ('events' in one ? one.events : []));
+  // If each request has one event, the number of events says how many requests there are.
+  const isTold = group.length === 1 || group.length === events.length;
+  const times = isTold ? [] : [' ', make('b', `× ${numberText(group.length)}`)];
   if ('skipped' in result) return article([badge(translate('outcome', 'skipped'), 'bad'), ...times], hint([result.skipped, result.reason]));
-  const about = [
-    ...times,
-    ' ',
-    datum(handlerName(result.handler)),
-    ' ',
-    idBadges(group.flatMap((one) => ('events' in one ? one.events : []))),
-  ];
+  const about = [...times, ' ', datum(handlerName(result.handler)), ' ', namedKinds(events)];
   if ('outcome' in result) {
     const { outcome, status, details, fault } = result;
     return article(
@@ -184,12 +201,19 @@ function comparison(differences: string[] | null): HTMLElement {
   return differences.length === 0 ? badge(handlerText('sameAsThen'), 'good') : badge(handlerText('wouldDiffer'), 'warn');
 }
 
-function idBadges(events: readonly { id: string }[]): HTMLElement {
-  const ids = [...new Set(events.map(({ id }) => id))];
+/** Names the kinds of events, and says how many there are of each. */
+function namedKinds(events: readonly { id: string }[]): HTMLElement {
+  const counts = new Map<string, number>();
+  for (const { id } of events) counts.set(id, (counts.get(id) ?? 0) + 1);
+  const kinds = [...counts];
   return make(
     'span.badges',
-    ...ids.slice(0, maxIds).map((id) => eventBadge(id)),
-    events.length > Math.min(ids.length, maxIds) && make('span.hint', text('eventCount', { count: events.length })),
+    ...kinds.slice(0, maxKinds).map(([id, count]) => {
+      const kind = namedEvent(id);
+      if (count > 1) kind.append(make('b', `× ${numberText(count)}`));
+      return kind;
+    }),
+    kinds.length > maxKinds && make('span.hint', text('eventCount', { count: events.length })),
   );
 }
 
