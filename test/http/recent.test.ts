@@ -94,6 +94,19 @@ test('permissions are checked when the page is shown: an item that may not be li
   assert.deepEqual(itemsOf(await recent(server)), ['open Uploaded, no longer there · [Files](/home/) · T']);
 });
 
+test('a folder that is gone has no link, and several deleted items of different kinds have a neutral icon', async (t) => {
+  const server = await startServer(t, { group: { show_recent: true } });
+  await server.send('PUT', '/home/Gone/');
+  for (const name of ['Gone/x', 'a.txt', 'b.pdf']) await server.put(`/home/${name}`, 'x');
+  await server.commands(
+    '/home/',
+    ['Gone', 'a.txt', 'b.pdf'].map((target) => ({ command: 'delete', target })),
+  );
+  const page = await recent(server);
+  assert.ok(itemsOf(page).includes('x Uploaded, no longer there · /Gone · T'), itemsOf(page).join('\n'));
+  assert.match(page.text, /<summary class="i "><span>Deleted: 3 items</);
+});
+
 test('without show_recent the page is refused, and it is always refused to anonymous clients', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');

@@ -8,7 +8,7 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { takeFlash } from './page-cookies.ts';
-import { pageReply } from './page-replies.ts';
+import { inspect, pageReply } from './page-replies.ts';
 import { assetPaths } from './pages/assets.ts';
 import { column, limitsData, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language } from './pages/locales/language.ts';
@@ -177,10 +177,10 @@ ${items}
 </ul></div>`;
 }
 
-/** Renders the name of a folder, as a link if the account may list it. */
+/** Renders the name of a folder, as a link if it exists and the account may list it. */
 export function folderLink(language: Language, files: AccountFiles, folder: VirtualPath): Html {
   const name = folderHtml({ language }, folder);
-  return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
+  return files.may(folder, 'listFolder') && inspect(files, folder)?.entry?.isFolder ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
 }
 
 function placedLooks({ path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): string {

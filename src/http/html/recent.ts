@@ -54,7 +54,7 @@ function groupItems(language: Language, files: AccountFiles, { changes, kind, ro
   const count = language.text('items', { count: items.length });
   const what = root !== undefined && inspect(files, shown) ? html`${bdi(baseName(shown))} (${count})` : count;
   return [
-    html`<li><details><summary class="${root !== undefined ? 'i folder' : found[0]?.classes}"><span>${language.text(kindTexts[kind])}${language.text('colon')}${what}</span></summary>
+    html`<li><details><summary class="i ${root !== undefined ? 'folder' : found.every(({ look }) => look === found[0]?.look) && found[0]?.look}"><span>${language.text(kindTexts[kind])}${language.text('colon')}${what}</span></summary>
 <ul class="recent">
 ${items}
 </ul></details>
@@ -63,7 +63,7 @@ ${facts(folderLink(language, files, parentPath(shown)), timeHtml({ language }, a
 }
 
 /** Renders a change as one item. @returns an empty list if the account may no longer see the changed member */
-function changeItem(language: Language, files: AccountFiles, change: RecentChange): { item: Html; classes: string }[] {
+function changeItem(language: Language, files: AccountFiles, change: RecentChange): { item: Html; look: string }[] {
   const { kind, destination, atMs } = change;
   const path = parsedPath(destination ?? change.path);
   const found = path && inspect(files, path);
@@ -72,15 +72,15 @@ function changeItem(language: Language, files: AccountFiles, change: RecentChang
   const isThere = entry !== undefined && (change.isFolder === undefined || entry.isFolder === change.isFolder);
   const isFolder = entry?.isFolder ?? change.isFolder ?? false;
   const isLinked = isThere && files.may(path, isFolder ? 'listFolder' : 'readFile');
-  const classes = `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
+  const look = isFolder ? 'folder' : fileIconClasses(baseName(path));
   const name = bdi(baseName(path));
   const isMissing = !isThere && kind !== 'deleted';
   const what = html`${description(language, files, change, path)}${isMissing && html`, ${language.text('missing')}`}`;
   const item = html`<li>
-${isLinked ? html`<a class="${classes}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="${classes}">${name}</span>`}
+${isLinked ? html`<a class="i ${look}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="i ${look}">${name}</span>`}
 ${facts(what, folderLink(language, files, parentPath(path)), timeHtml({ language }, atMs))}
 </li>`;
-  return [{ item, classes }];
+  return [{ item, look }];
 }
 
 /** Renders facts, which wide screens show in columns. */
