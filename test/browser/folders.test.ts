@@ -238,7 +238,7 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await opener.click();
     await page.getByRole('searchbox').fill('nowhere');
     await page.keyboard.press('Enter');
-    await page.getByText('No name below this folder').waitFor();
+    await page.getByText('Nothing found for “nowhere”').waitFor();
     await page.getByText('Try a shorter part of the name.', { exact: true }).waitFor();
     if (javaScriptEnabled) await assertAccessible(page, 'a search that finds nothing');
   });

@@ -96,7 +96,7 @@ browserTest('if the folder of a search result was removed, the result is reporte
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText(/^report 1\.bin could not be deleted: /).waitFor();
   await page.getByText('Deleted report 2.bin').waitFor();
-  await page.getByText('No name below this folder contains this.').waitFor();
+  await page.getByText(/^Nothing found for “.+”$/).waitFor();
   assert.equal(exists('b/report 2.bin'), false);
 });
 
@@ -107,7 +107,7 @@ browserTest('a search result inside a selected folder is deleted with the folder
   await bar.getByText('4 selected').waitFor();
   await bar.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Moved 2 items to the trash').waitFor();
-  await page.getByText('No name below this folder contains this.').waitFor();
+  await page.getByText(/^Nothing found for “.+”$/).waitFor();
   assert.ok(!exists('reports') && !exists('report 3.bin'));
 });
 

@@ -47,6 +47,7 @@ browserTest('a search result opens as a folder, a preview in its folder or a fil
     assert.equal(await page.getByRole('link', { name }).getAttribute('href'), `/home/a/${name}`);
   await page.reload();
   await page.getByText('4 items were found.').waitFor();
+  await page.getByRole('heading', { name: /: 4 results$/ }).waitFor();
   await open();
   await dialog.getByText('some text').waitFor();
   await page.keyboard.press('Escape');
@@ -54,7 +55,7 @@ browserTest('a search result opens as a folder, a preview in its folder or a fil
   await page.waitForURL('**/home/a/report%20x/');
   await page.getByRole('searchbox').fill('nothing');
   await page.keyboard.press('Enter');
-  await page.getByText('No name below this folder contains this.').waitFor();
+  await page.getByText(/^Nothing found for “.+”$/).waitFor();
   await page.getByText('or a folder further up').waitFor();
 });
 
@@ -115,16 +116,16 @@ browserTest('text that is typed over the results is searched, without Enter and 
   assert.equal(new URL(page.url()).search, '?search=report+2');
   assert.equal(await page.title(), 'Search for “report 2” – Files');
   assert.equal(await page.locator('mark').innerText(), 'report 2');
-  await page.getByRole('heading', { name: 'Search for “report 2”' }).waitFor();
+  await page.getByRole('heading', { name: 'Search for “report 2”: 1 result', exact: true }).waitFor();
   await field.and(page.locator(':focus')).waitFor();
   await field.fill('pap');
   await page.getByRole('link', { name: 'paper.txt' }).waitFor();
   await field.fill('nothing');
-  await page.getByText('No name below this folder contains this.').waitFor();
+  await page.getByText(/^Nothing found for “.+”$/).waitFor();
   await assertAccessible(page, 'results of another search without Enter');
   assert.equal(await page.evaluate('history.length'), entries);
   await page.reload();
-  await page.getByText('No name below this folder contains this.').waitFor();
+  await page.getByText(/^Nothing found for “.+”$/).waitFor();
   await field.fill('paper');
   await page.getByText('One item was found.').waitFor();
   await page.goBack();

@@ -159,7 +159,7 @@ browserTest('on a phone the upload panel is one line, which expands and collapse
     network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput });
   await throttle(200_000);
   await page.locator('#tools input[type=file]').first().setInputFiles(file('large.bin', 2_000_000));
-  await panel.getByText(/^0 of 1 · \d+ secs? left$/).waitFor();
+  await panel.getByText(/^0 of 1 · \d+ seconds? left$/).waitFor();
   await throttle(-1);
   await panel.getByText('1 of 1').waitFor();
   await page

@@ -93,7 +93,7 @@ export async function assertPreviewsAccessible(
   await page.getByText('One item was found.').waitFor();
   await look('what was found');
   await page.goto(`${server.url}/home/?search=nothing`);
-  await page.getByText('No name below this folder').waitFor();
+  await page.getByText('Nothing found for “nothing”').waitFor();
   await look('a search that found nothing');
   await page.goto(`${server.url}/home/files/`);
   const upload = { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('new') };

@@ -193,21 +193,21 @@ async function* foundChunks(
   context: PageContext,
   before: string,
   found: Search,
-  { after, text, top }: AskedSearch & { after: string },
+  { after, ...asked }: AskedSearch & { after: string },
 ): AsyncGenerator<string> {
   yield before;
   let count = 0;
   for await (const batch of found) {
     count += batch.length;
-    yield batch.map((entry) => line(context, entry, text).text).join('');
+    yield batch.map((entry) => line(context, entry, asked.text).text).join('');
   }
-  yield `</tbody></table>${searchEnd(context, { count, top }, found.isTruncated).text}${after}`;
+  yield `</tbody></table>${searchEnd(context, count, asked, found.isTruncated).text}${after}`;
 }
 
-function searchEnd({ language }: PageContext, { count, top }: { count: number; top: VirtualPath }, isTruncated: boolean): Html {
+function searchEnd({ language }: PageContext, count: number, { text, top }: AskedSearch, isTruncated: boolean): Html {
   const rest = isTruncated && html`<p class="notice">${language.text('searchTruncated')}</p>`;
   if (count > 0) return html`<p class="count" id="count">${language.text('found', { count })}</p>${rest}`;
-  return html`<div class="empty closed" id="count">${icon('search')}<p class="lead">${language.text('nothingFound')}</p>
+  return html`<div class="empty closed" id="count">${icon('search')}<p class="lead">${new Html(nameHtml(language.text('nothingFound', { text })))}</p>
 <p class="hint">${language.text(top === '/' ? 'nothingFoundAtTop' : 'nothingFoundHint')}</p></div>${rest}`;
 }
 

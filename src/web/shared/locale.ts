@@ -57,9 +57,9 @@ export function sizeText(bytes: number): string {
 }
 
 /** Formats a duration in the largest suitable unit. */
-export function durationText(seconds: number): string {
+export function durationText(seconds: number, unitDisplay: 'short' | 'long' = 'short'): string {
   const [value, unit] = seconds < 90 ? [seconds, 'second'] : seconds < 5400 ? [seconds / 60, 'minute'] : [seconds / 3600, 'hour'];
-  return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 0 }).format(
+  return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay, maximumFractionDigits: 0 }).format(
     Math.max(1, Math.round(value)),
   );
 }

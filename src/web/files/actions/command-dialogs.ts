@@ -52,6 +52,9 @@ export async function askAndRun<T extends Placed>(
 /** Returns the message about a stopped copy or deletion. Its last folder can be done in part. */
 export const stoppedText = (values: { count: number }) => dialogText('stoppedInside', values);
 
+/** Number of names in the question about more items than a reader would check one by one. */
+const fewNames = 4;
+
 /** Asks whether to delete members, and deletes them. @returns undefined if the user cancelled */
 export async function askToDelete(members: readonly Member[]): Promise<Outcome<Member> | undefined> {
   const count = members.length;
@@ -61,9 +64,11 @@ export async function askToDelete(members: readonly Member[]): Promise<Outcome<M
   const warned = { count: count === 1 && !hasFolder ? 1 : 2 };
   const folders = hasFolder && `${dialogText('foldersToo')} `;
   const warning = make('p.hint', folders, dialogText(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned));
-  const names = nameList(members.map(({ name }) => name));
-  for (const [index, item] of [...names.querySelectorAll('bdi')].slice(0, maxNames).entries()) item.className = `i ${members[index]?.look}`;
-  const content = [count > 1 && names, warning];
+  const listed = count > maxNames ? members.slice(0, fewNames) : members;
+  const names = nameList(listed.map(({ name }) => name));
+  for (const [index, item] of [...names.querySelectorAll('bdi')].entries()) item.className = `i ${members[index]?.look}`;
+  const more = count > maxNames && make('p', dialogText('more', { count: count - fewNames }));
+  const content = [count > 1 && names, more, warning];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
   const question = dialogText('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
   const outcome = await askAndRun(question, content, button, members, () => ({ command: { command: 'delete' }, members }));

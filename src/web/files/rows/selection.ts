@@ -1,5 +1,6 @@
 import type { IconName } from '../../../lib/icon-shapes.ts';
 import { byId, iconButton, make, makeButton } from '../../shared/dom.ts';
+import { formatTag } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { placedRows } from './row-window.ts';
 import {
@@ -122,7 +123,10 @@ export function updateSelection(): void {
     () => {
       counter.replaceChildren();
       if (count > 0)
-        counter.append(make('span.short', { ariaHidden: 'true' }, String(count)), make('span.wide', text('selected', { count })));
+        counter.append(
+          make('span.short', { ariaHidden: 'true' }, count.toLocaleString(formatTag)),
+          make('span.wide', text('selected', { count })),
+        );
     },
     isNew ? knownAfterMs : 0,
   );

@@ -169,10 +169,13 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
     table.ariaBusy = null;
     show();
     focusOn = undefined;
-    showEnd(table, results.length, { isTruncated, problem });
+    showEnd(table, wanted, results.length, { isTruncated, problem });
   };
   if (isPending) void run(true);
-  else show();
+  else {
+    show();
+    showNumber(results.length, document.querySelector('#count ~ .notice') !== null);
+  }
   searchAsTyped(signal, wanted, (typed) => {
     search.abort();
     search = new AbortController();
@@ -266,8 +269,22 @@ function finishCells(row: Row, wanted: string): void {
   row.append(make('td', { role: 'cell' }, make('a', { href: folder }, make('bdi', path === '' ? text('files') : escapeInvisible(path)))));
 }
 
+/** Shows the number of results in the heading. */
+function showNumber(count: number, isTruncated: boolean): void {
+  const heading = document.querySelector('.found-head h2');
+  heading?.querySelector('.number')?.remove();
+  if (count === 0) return;
+  heading?.append(make('span.number', text('colon'), foundText(isTruncated ? 'resultsOrMore' : 'results', { count })));
+}
+
 /** Shows the number of results, or a problem. Screen readers announce it, because it means that the search has ended. */
-function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
+function showEnd(
+  table: HTMLElement,
+  wanted: string,
+  count: number,
+  { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined },
+): void {
+  showNumber(count, isTruncated);
   while (table.nextElementSibling?.id !== 'actions') table.nextElementSibling?.remove();
   document.getElementById('truncated')?.remove();
   const end = make('div', { id: 'count', role: 'status' });
@@ -276,7 +293,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   if (problem !== undefined) end.append(make('p.notice.error', text('error', { reason: problem })));
   else if (count > 0) end.append(make('p.count', foundText('found', { count })));
   else {
-    const lead = make('p.lead', foundText('nothingFound'));
+    const lead = make('p.lead', foundText('nothingFound', { text: nameInText(wanted) }));
     const isTop = folderUrl() === '/home/' || shownPage().searchParams.get('scope') === 'everywhere';
     const hint = foundText(isTop ? 'nothingFoundAtTop' : 'nothingFoundHint');
     end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', hint)));

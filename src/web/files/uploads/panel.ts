@@ -131,7 +131,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     const { bytesPerSecond } = speed;
     const isMoving = wanted.some(({ state, isReconnecting }) => state === 'running' && !isReconnecting);
     const hasTime = isMoving && bytesPerSecond !== undefined && bytesPerSecond > 0;
-    const time = hasTime && uploadText('timeLeft', { time: durationText((size - sent) / bytesPerSecond) });
+    const time = hasTime && uploadText('timeLeft', { time: durationText((size - sent) / bytesPerSecond, 'long') });
     const failed = countOf('failed');
     const waits = wanted.some(({ state, isReconnecting }) => state === 'running' && isReconnecting) && !isMoving;
     total.hidden = wanted.length === 0;
