@@ -115,11 +115,11 @@ browserTest('at 320 px titles and their buttons take one line in every language;
     for (const section of ['configuration', 'events', 'held', 'expectations']) {
       await page.goto(`${console.url}/#${section}`);
       await page.locator(`main.${section} .heading button:not([hidden])`).first().waitFor();
-      // Without a configuration file, the button that reloads it is hidden.
-      await page.evaluate("document.querySelector('.heading > [hidden]')?.removeAttribute('hidden')");
-      const middles = await page
-        .locator('.heading:has(h1) > *')
-        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2)));
+      const middles = await page.locator('.heading:has(h1) > *').evaluateAll((all) => {
+        // Without a configuration file, the button that reloads it is hidden.
+        for (const one of all) one.removeAttribute('hidden');
+        return all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2));
+      });
       assert.ok(middles.length > 1 && Math.max(...middles) - Math.min(...middles) <= 2, `${locale}, ${section}: ${middles}`);
       assert.ok(await page.evaluate<boolean>('document.documentElement.scrollWidth <= 320'), `${locale}, ${section}: too wide`);
     }
@@ -162,6 +162,25 @@ browserTest('the reason of a failed delivery is shown in the language of the pag
   );
   await page.goto(`${console.url}/#overview`);
   await page.locator('.server dd', { hasText: /^vor \d+ Sekunden?$/ }).waitFor();
+});
+
+browserTest('messages of events are shown in the language of the page, other texts as they were written', async (t) => {
+  const away = { type: 'http', target: '40017', url: 'http://127.0.0.1:1/', fail_after_errors: 1 };
+  const { server, console } = await startConsole(t, { event_handlers: { away: { name: 'Archiv', ...away } } });
+  const named = 'a" was removed. {path} $&.txt';
+  await server.put(`/home/${encodeURIComponent(named)}`, 'x');
+  await server.get('/home/', { user: 'anna:wrong' });
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+  await signIn(page, console.url, '#events');
+  const rows = page.locator('.of-events tbody');
+  await rows.getByText(`Die Datei „/${named}“ wurde hochgeladen.`, { exact: true }).click();
+  await page.locator('p.lead', { hasText: `Die Datei „/${named}“ wurde hochgeladen.` }).waitFor();
+  await page.goBack();
+  await rows.getByText(/^Kein Anmeldeverfahren hat die Anmeldedaten von „anna“ angenommen\.$/).waitFor();
+  await page.goto(`${console.url}/#overview`);
+  await panelOf(page, 'Letzte Fehler')
+    .getByText(/^Die Komponente „Archiv“ wurde gestoppt: /)
+    .waitFor();
 });
 
 browserTest('reasons of inspections, methods and held uploads are shown in the language of the page', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventCatalogue } from '../../src/events/catalogue.ts';
@@ -258,5 +258,24 @@ test('every kind of event has one name of its own in each language of the page',
     const names: Record<string, string> = JSON.parse(readFileSync(join(folder, `${language}.json`), 'utf8'));
     assert.deepEqual(Object.keys(names).sort(), eventCatalogue.map(({ id }) => String(id)).sort(), language);
     assert.equal(new Set(Object.values(names)).size, eventCatalogue.length, language);
+  }
+});
+
+test('every message of an event is translated with all its members, and every translated reason is one that the service writes', () => {
+  const root = process.env.SVC_ROOT ?? process.cwd();
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const source = files.map((name) => readFileSync(join(root, 'src', name), 'utf8'));
+  const members = (text = '') => (text.match(/\{\w+\}/g) ?? []).sort();
+  for (const language of ['de', 'es', 'fr']) {
+    const texts: Record<string, string> = JSON.parse(readFileSync(join(root, 'src/web/texts/messages', `${language}.json`), 'utf8'));
+    for (const { id, meaning } of eventCatalogue) assert.deepEqual(members(texts[id]), members(meaning), `${language}, ${id}`);
+    for (const [reason, translated] of Object.entries(texts).filter(([key]) => !/^\d+$/.test(key))) {
+      assert.deepEqual(members(translated), members(reason), `${language}, ${reason}`);
+      const words = reason.split(/\{\w+\}/).filter(Boolean);
+      assert.ok(
+        source.some((code) => words.every((part) => code.includes(part))),
+        `${language}, ${reason}`,
+      );
+    }
   }
 });

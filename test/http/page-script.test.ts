@@ -57,6 +57,7 @@ test('every language has every text with the same placeholders', () => {
     'handlers',
     'held',
     'links',
+    'messages',
     'pages',
     'previews',
     'problems',
@@ -67,7 +68,9 @@ test('every language has every text with the same placeholders', () => {
     'uploads',
   ]);
   for (const group of groups) {
-    const [first = 'en', ...others] = ['details', 'events', 'problems'].includes(group) ? ['de', 'es', 'fr'] : ['en', 'de', 'es', 'fr'];
+    const [first = 'en', ...others] = ['details', 'events', 'messages', 'problems'].includes(group)
+      ? ['de', 'es', 'fr']
+      : ['en', 'de', 'es', 'fr'];
     assert.deepEqual(readdirSync(join(folder, group)).sort(), [first, ...others].map((language) => `${language}.json`).sort());
     const texts = read(group, first);
     for (const language of others) {

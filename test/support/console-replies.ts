@@ -203,8 +203,8 @@ const replies: Readonly<Record<string, unknown>> = {
   '/api/events': { events: [event(1), event(2)], next: null, searched: { files: 3, bytes: 3000 }, is_complete: true },
   '/api/events/catalogue': {
     events: [
-      { id: '40017', name: hostileName, groups: ['http'], severity: 'success', is_routine: false },
-      { id: '40022', name: 'upload failed', groups: ['http'], severity: 'warning', is_routine: false },
+      { id: '40017', name: hostileName, message: hostileName, groups: ['http'], severity: 'success', is_routine: false },
+      { id: '40022', name: 'upload failed', message: '', groups: ['http'], severity: 'warning', is_routine: false },
     ],
   },
   '/api/events/histogram': {

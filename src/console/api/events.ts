@@ -258,8 +258,9 @@ const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckp
 
 const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => describeKind(name, definition)) };
 
-function describeKind(name: string, { id, groups }: EventDefinition): Kind {
-  return { id: String(id), name: splitWords(name), groups: [...groups], severity: findSeverity(id, groups), is_routine: routine.has(id) };
+function describeKind(name: string, { id, meaning, groups }: EventDefinition): Kind {
+  const severity = findSeverity(id, groups);
+  return { id: String(id), name: splitWords(name), message: meaning, groups: [...groups], severity, is_routine: routine.has(id) };
 }
 
 /**

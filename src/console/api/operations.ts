@@ -201,7 +201,7 @@ export const operations: Record<string, Operation> = {
   },
   'GET /api/events/catalogue': {
     id: 'listEventKinds',
-    summary: 'Every kind of event, with its name, groups and severity.',
+    summary: 'Every kind of event, with its name, message, groups and severity.',
     reply: ['The kinds.', eventKinds],
   },
   'GET /api/events/{uuid}': {

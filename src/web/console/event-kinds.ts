@@ -12,22 +12,76 @@ type Kind = EventKinds['events'][number] & { english: string };
 
 let kinds: ReadonlyMap<string, Kind> | undefined;
 
+type Texts = () => Promise<{ default: Readonly<Record<string, string>> }>;
+
 /** The names of the kinds by number. They are not among the other texts, because the login does not need them. */
-const translations: Readonly<Record<string, () => Promise<{ default: Readonly<Record<string, string>> }>>> = {
+const translations: Readonly<Record<string, Texts>> = {
   de: () => import('../texts/events/de.json', { with: { type: 'json' } }),
   es: () => import('../texts/events/es.json', { with: { type: 'json' } }),
   fr: () => import('../texts/events/fr.json', { with: { type: 'json' } }),
 };
 
+/** The messages of the kinds by number, and frequent reasons by their English words. */
+const messageTexts: Readonly<Record<string, Texts>> = {
+  de: () => import('../texts/messages/de.json', { with: { type: 'json' } }),
+  es: () => import('../texts/messages/es.json', { with: { type: 'json' } }),
+  fr: () => import('../texts/messages/fr.json', { with: { type: 'json' } }),
+};
+
+/** An English message as a pattern, whose named groups are the members of `translated`. */
+interface Template {
+  readonly pattern: RegExp;
+  readonly translated: string;
+}
+
+const messages = new Map<string, Template>();
+const reasons: Template[] = [];
+
+function makeTemplate(english: string, translated: string): Template {
+  const parts = english.split(/\{(\w+)\}/);
+  const source = parts.map((part, index) => (index % 2 === 1 ? `(?<${part}>.*)` : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))).join('');
+  return { pattern: new RegExp(`^${source}$`, 's'), translated };
+}
+
+function keepMessages(texts: Readonly<Record<string, string>>): void {
+  for (const [key, translated] of Object.entries(texts)) {
+    const kind = kinds?.get(key);
+    if (kind) messages.set(key, makeTemplate(kind.message, translated));
+    else reasons.push(makeTemplate(key, translated));
+  }
+}
+
 /** Fetches the kinds of events, unless they are already known. If that fails, events show only their numbers. */
 export async function findEventKinds(): Promise<void> {
   if (kinds) return;
-  const [found, names] = await Promise.all([
+  const { lang } = document.documentElement;
+  const [found, names, texts] = await Promise.all([
     ask<EventKinds>('GET', '/api/events/catalogue').catch(() => undefined),
-    translations[document.documentElement.lang]?.().catch(() => undefined),
+    translations[lang]?.().catch(() => undefined),
+    messageTexts[lang]?.().catch(() => undefined),
   ]);
-  if (found)
-    kinds = new Map(found.events.map((kind) => [kind.id, { ...kind, name: names?.default[kind.id] ?? kind.name, english: kind.name }]));
+  if (!found) return;
+  kinds = new Map(found.events.map((kind) => [kind.id, { ...kind, name: names?.default[kind.id] ?? kind.name, english: kind.name }]));
+  if (texts) keepMessages(texts.default);
+}
+
+/** Returns the message of an event in the language of the page. A message or reason without a translation stays in English. */
+export function eventMessage({ id, message }: { id: string; message: string }): string {
+  return translate(messages.get(id), message) ?? message;
+}
+
+function translate(template: Template | undefined, english: string): string | undefined {
+  const match = template?.pattern.exec(english);
+  return match ? template?.translated.replace(/\{(\w+)\}/g, (_, name) => translateMember(name, match.groups?.[name] ?? '')) : undefined;
+}
+
+function translateMember(name: string, value: string): string {
+  if (!['details', 'reason', 'outcome'].includes(name)) return value;
+  for (const reason of reasons) {
+    const translated = translate(reason, value);
+    if (translated !== undefined) return translated;
+  }
+  return value;
 }
 
 /** Returns all kinds in the order in which the API lists them; none if they could not be fetched. */

@@ -5,7 +5,7 @@ export function pausedBy(name: string): string {
 
 /** Formats the reason of a handler that stopped after too many failures. */
 export function failedInRow(failures: number): string {
-  return `${failures} ${failures === 1 ? 'delivery' : 'deliveries'} failed in a row`;
+  return failures === 1 ? '1 delivery failed in a row' : `${failures} deliveries failed in a row`;
 }
 
 /** The other reasons why a handler does not run. They are fixed texts. */

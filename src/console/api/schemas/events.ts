@@ -83,6 +83,7 @@ export const eventKinds = z.object({
     z.object({
       id: text,
       name: text.describe('A few words, in English.'),
+      message: text.describe('The message of such events, in English. `{member}` stands for a member of `data`.'),
       groups: z.array(text),
       severity: z.enum(['error', 'warning', 'success', 'information']),
       is_routine: z.boolean().describe('A frequent event about routine work of the service.'),

@@ -2,7 +2,7 @@ import type { DeliveryPage, ListedDelivery, OpenedEvent } from '../../../console
 import type { EventView } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
 import { deliveryTable, eventColumn } from '../deliveries/delivery-table.ts';
-import { eventKind, namedEvent } from '../event-kinds.ts';
+import { eventKind, eventMessage, namedEvent } from '../event-kinds.ts';
 import { findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
@@ -45,7 +45,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
         ? told && replayButton(text('replay'), () => ({ deliveries: [told.id] }), told.outcome === 'failed' ? 'primary' : '')
         : replayButton(text('replay'), () => ({ events: [event.uuid] })),
     ),
-    make('p.lead', messageDatum(event.message, event.data.due, event.data.grace_ends)),
+    make('p.lead', messageDatum(eventMessage(event), event.data.due, event.data.grace_ends)),
     panel(
       text('summary'),
       facts(

@@ -1,6 +1,6 @@
 import type { EventView } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
-import { namedEvent } from '../event-kinds.ts';
+import { eventMessage, namedEvent } from '../event-kinds.ts';
 import { text } from '../language.ts';
 import { hashFor } from '../route.ts';
 import { clear, datum, messageDatum, timeElement } from '../shown.ts';
@@ -86,7 +86,7 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
         cell: (event) => {
           const href = hashFor('events', event.uuid, { at: eventTime(event) });
           const reason = eventReason(event);
-          const whole = [event.message, reason].filter(Boolean).join(' ');
+          const whole = [eventMessage(event), reason].filter(Boolean).join(' ');
           return make(
             'a.row-link',
             { href, title: clear(whole), className: 'row-link two-lines' },

@@ -10,7 +10,7 @@ import type {
 } from '../../../console/api/schemas/overview.ts';
 import { make, makeSvg } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
-import { type Incident, incidents, namedEvent } from '../event-kinds.ts';
+import { eventMessage, type Incident, incidents, namedEvent } from '../event-kinds.ts';
 import { byUrgency, handlerBadge, hourBars } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
@@ -178,11 +178,11 @@ const errorColumns: Column<Incident>[] = [
   { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),
-    cell: ({ uuid, time, message, due, failures: [last] }) =>
+    cell: ({ uuid, time, due, failures: [last], ...error }) =>
       make(
         'span',
-        make('a.row-link', { href: hashFor('events', uuid, { at: time }) }, messageDatum(message, due)),
-        last && make('span.hint.led', messageDatum(last.message)),
+        make('a.row-link', { href: hashFor('events', uuid, { at: time }) }, messageDatum(eventMessage(error), due)),
+        last && make('span.hint.led', messageDatum(eventMessage(last))),
       ),
     className: 'whole',
   },
