@@ -166,8 +166,18 @@ browserTest('on a phone an icon opens the filter, which has room for a word; dat
 
   const filter = page.locator('input.filter');
   const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
-  const newFolder = page.getByRole('button', { name: 'New folder' });
+  const newFolder = page.getByRole('button', { name: 'New', exact: true });
   await newFolder.click({ trial: true });
+  await newFolder.click();
+  assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Upload folder', 'New folder']);
+  await page.getByRole('menuitem', { name: 'New folder' }).click();
+  await page.getByRole('dialog', { name: 'New folder' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Select letter.bin').check();
+  await page.getByRole('button', { name: 'More actions' }).click();
+  assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Share', 'Copy'], 'only what is not in the bar');
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Select letter.bin').uncheck();
   assert.equal(await filter.isVisible(), false);
   const opener = page.getByRole('button', { name: 'Search', exact: true });
   await opener.click();

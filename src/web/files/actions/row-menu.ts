@@ -30,11 +30,21 @@ export function openRowMenu(row: Row): void {
   open(row, button && document.activeElement === button ? button : rowLink(row), (button ?? row).getBoundingClientRect());
 }
 
-function open(row: Row, from: HTMLElement, beside: DOMRect): void {
+/** @param isWanted returns whether the menu contains an item. If none is wanted, it contains all items */
+function open(row: Row, from: HTMLElement, beside: DOMRect, isWanted?: (item: Item) => boolean): void {
   const selected = selectedRows();
   const rows = selected.includes(row) ? selected : [row];
   const label = rows.length === 1 ? text('actionsFor', { name: rowName(row) }) : text('selected', { count: rows.length });
-  showMenu(from, beside, label, itemsFor(row, rows));
+  const items = itemsFor(row, rows);
+  const wanted = isWanted ? items.filter(isWanted) : [];
+  showMenu(from, beside, label, wanted.length > 0 ? wanted : items);
+}
+
+/** Returns whether an item is not in the bar of the selection, because the bar has no room for it. */
+function isLeftOut({ label, icon: name }: Item): boolean {
+  const buttons = [...byId('actions').querySelectorAll('button')];
+  const isThere = buttons.some((button) => button.textContent === label && button.checkVisibility());
+  return !isThere && name !== 'download' && name !== 'list';
 }
 
 /**
@@ -68,6 +78,15 @@ function place({ left, right, top, bottom }: DOMRect): void {
   const wantedTop = bottom + height + margin <= clientHeight ? bottom : Math.min(top, clientHeight - margin) - height;
   menu.style.left = `${Math.max(margin, Math.min(wantedLeft, clientWidth - width - margin))}px`;
   menu.style.top = `${Math.max(margin, wantedTop)}px`;
+}
+
+/** Opens the menu of the buttons for folders, for which phones have no room. */
+export function openNewMenu(button: HTMLElement): void {
+  const items = [...byId('tools').querySelectorAll<HTMLElement>('.joined')].map((joined, index): Item => {
+    return { label: joined.title, icon: index === 0 ? 'uploadFolder' : 'newFolder', run: () => joined.click() };
+  });
+  if (isOpen()) closeMenu(true);
+  else showMenu(button, button.getBoundingClientRect(), text('new'), items);
 }
 
 /** Opens the menu of the file that a preview shows. The preview itself has a button for the download. */
@@ -183,7 +202,7 @@ export function startRowMenu(): void {
     () => {
       const [row] = selectedRows();
       if (isOpen()) closeMenu(true);
-      else if (row) open(row, rest, rest.getBoundingClientRect());
+      else if (row) open(row, rest, rest.getBoundingClientRect(), isLeftOut);
     },
     'quiet rest',
   );

@@ -274,7 +274,8 @@ function showNumber(count: number, isTruncated: boolean): void {
   const heading = document.querySelector('.found-head h2');
   heading?.querySelector('.number')?.remove();
   if (count === 0) return;
-  heading?.append(make('span.number', text('colon'), foundText(isTruncated ? 'resultsOrMore' : 'results', { count })));
+  const results = foundText(isTruncated ? 'resultsOrMore' : 'results', { count }).replaceAll(' ', '\u00a0');
+  heading?.append(make('span.number', text('colon'), results));
 }
 
 /** Shows the number of results, or a problem. Screen readers announce it, because it means that the search has ended. */

@@ -1,6 +1,7 @@
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { awaitPart, loadPart } from '../../shared/parts.ts';
+import { openNewMenu } from '../actions/row-menu.ts';
 import { text } from '../language.ts';
 import { conflictRule, folderUrl, may } from '../navigation/folder.ts';
 import { keptPrefix, newUpload, pastedName, type Upload } from './upload.ts';
@@ -61,12 +62,13 @@ function isAnyUnfinished(): boolean {
 
 function buttons(add: Add, mayCreateFolder: boolean): HTMLElement[] {
   const files = picker(add, false);
+  const upload = makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary compact');
+  upload.append(make('span.brief', { ariaHidden: 'true' }, text('upload')));
+  if (!mayCreateFolder) return [upload, files];
   const folder = picker(add, true);
-  return [
-    makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary compact'),
-    files,
-    ...(mayCreateFolder ? [makeButton(text('uploadFolder'), 'uploadFolder', () => folder.click(), 'compact joined'), folder] : []),
-  ];
+  const other = makeButton(text('new'), 'plus', () => openNewMenu(other), 'compact new-item');
+  other.ariaHasPopup = 'menu';
+  return [upload, files, other, makeButton(text('uploadFolder'), 'uploadFolder', () => folder.click(), 'compact joined'), folder];
 }
 
 function picker(add: Add, isFolder: boolean): HTMLInputElement {
