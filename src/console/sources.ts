@@ -4,6 +4,7 @@ import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Collections } from '../control/collection.ts';
 import type { Counts } from '../control/shown-node.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
+import type { LogPosition } from '../events/journal/position.ts';
 import type { ExpectationWatch } from '../expectations/watch.ts';
 import type { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
@@ -11,6 +12,7 @@ import type { ReplayRequest } from '../webhooks/replay/replay-jobs.ts';
 import type { ShownDependencies } from '../webhooks/replay/shown-requests.ts';
 import type { AccountPage, AccountView } from './api/schemas/accounts.ts';
 import type { ReloadOfAll } from './api/schemas/configuration.ts';
+import type { WantingHandler } from './api/schemas/deliveries.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
 
@@ -55,6 +57,8 @@ export interface DeliverySources {
   readonly replays: ReplaySource;
   shown(): ShownDependencies;
   handlers(): Promise<HandlerList>;
+  /** Returns the handlers that want the event at a position of the journal. @throws ServiceError `unavailable` */
+  wanting(position: LogPosition): Promise<WantingHandler[]>;
   control(): Pick<DeliveryEngine, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
   /** Sends event `testEventSent` to a handler. @throws ServiceError `not-found`, and the errors of `sendTest` */
   sendTest(handler: string, by: string): Promise<DeliveryRecord>;

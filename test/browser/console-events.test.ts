@@ -4,8 +4,8 @@ import type { Page, Route } from 'playwright-core';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import type { Client } from '../support/client.ts';
-import { type ConsoleClient, signIn, startConsole } from '../support/console.ts';
-import { until } from '../support/receiver.ts';
+import { asOperator, type ConsoleClient, signIn, startConsole } from '../support/console.ts';
+import { startReceiver, until } from '../support/receiver.ts';
 
 /** Sends `count` requests, a hundred at a time. Each causes two events. */
 async function request(server: Client, count: number): Promise<void> {
@@ -227,4 +227,22 @@ browserTest('a live tail can be paused as soon as it has begun, and not before',
   await page.locator('.heading .badge.good').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Continue' }).waitFor();
+});
+
+browserTest('the page of an event names the handlers for which it waits, or says that no handler wants it', async (t) => {
+  const receiver = await startReceiver(t);
+  const handler = (name: string) => ({ type: 'http', name, url: receiver.url, target: '40017' });
+  const { server, console } = await startConsole(t, { event_handlers: { crm: handler('CRM'), old: handler('Old system') } });
+  await console.post('/api/handlers/old/pause', {}, asOperator);
+  await server.put('/home/a.txt', 'x');
+  await receiver.received(1);
+  const events = await server.events();
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  const uuidOf = (id: string) => events.find((event) => event.id === id)?.uuid;
+  await signIn(page, console.url, `#events/${uuidOf('40017')}`);
+  const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Deliveries of this event' }) });
+  await panel.locator('tbody tr', { hasText: 'CRM' }).waitFor();
+  assert.deepEqual(await panel.locator('li').allInnerTexts(), ['Old system\nwaiting, handler paused']);
+  await page.goto(`${console.url}/#events/${uuidOf('40021')}`);
+  await panel.getByText('No handler wants this event.').waitFor();
 });

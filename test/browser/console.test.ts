@@ -117,7 +117,7 @@ browserTest('no section offers a viewer a control that changes something; an ope
   await page.goto('about:blank');
   await signIn(page, console.url);
   assert.ok((await controls('#handlers', 'Handlers')).includes('Send a test event'));
-  assert.ok((await controls('#accounts', 'Accounts')).includes('Explain'));
+  assert.ok((await controls('#accounts', 'Accounts')).includes('What may an account do?'));
 });
 
 browserTest('the overview shows a running upload with its progress until it ends', async (t) => {

@@ -17,6 +17,7 @@ interface Shown {
   reason_code: string;
   reason_value: string;
   waiting_events: number;
+  more_may_wait: boolean;
   oldest_waiting_seconds: number;
   rate_per_minute: number;
   suspended_urls: { url: string; until: string }[];
@@ -51,6 +52,53 @@ async function act(console: ConsoleClient, uuid: string, action: string, status 
 }
 
 const reasons = (events: ServiceEvent[], id: string) => events.filter((event) => event.id === id).map(({ data }) => data.reason);
+
+test('only events that pass the filter of a handler wait for it, and an event names the handlers for which it waits', async (t) => {
+  const receiver = await startReceiver(t);
+  const { server, console } = await startConsole(t, {
+    event_handlers: {
+      old: handler(receiver.url),
+      all: handler(receiver.url),
+      others: handler(receiver.url, { usernames: 'bob' }),
+      off: handler(receiver.url, { enabled: false }),
+    },
+  });
+  const contract = await console.contract();
+  await act(console, 'old', 'pause');
+  await server.put('/home/a.txt', 'x');
+  await receiver.received(1);
+  const waiting = async () => {
+    const { waiting_events, more_may_wait, oldest_waiting_seconds } = await shown(console, 'old');
+    return [waiting_events, more_may_wait, oldest_waiting_seconds > 0];
+  };
+  assert.deepEqual(await waiting(), [1, false, true]);
+  for (let index = 0; index < 5; index++) await server.login('alice');
+  assert.deepEqual(await waiting(), [1, false, true], 'logins do not wait');
+  await server.put('/home/b.txt', 'x');
+  await receiver.received(2);
+  assert.deepEqual(await waiting(), [2, false, true]);
+  const uploaded = (await server.events()).filter(({ id }) => id === '40017')[1];
+  const wantedBy = async () => {
+    const reply = await console.get(`/api/events/${uploaded?.uuid}`, asViewer);
+    contract.check('GET', '/api/events/{uuid}', reply);
+    return reply.json<{ wanted_by: unknown[] }>().wanted_by;
+  };
+  await until('the other handler has passed the event', async () => !JSON.stringify(await wantedBy()).includes('"all","waits":true'));
+  assert.deepEqual(await wantedBy(), [
+    { handler: 'old', waits: true },
+    { handler: 'all', waits: false },
+  ]);
+  await act(console, 'old', 'resume');
+  await receiver.received(4);
+  await until('nothing waits', async () => (await shown(console, 'old')).waiting_events === 0);
+  assert.deepEqual(await wantedBy(), [
+    { handler: 'old', waits: false },
+    { handler: 'all', waits: false },
+  ]);
+  const login = (await server.events()).find(({ id, account }) => id !== '40017' && account.name === 'alice');
+  const { wanted_by } = (await console.get(`/api/events/${login?.uuid}`, asViewer)).json<{ wanted_by: unknown[] }>();
+  assert.deepEqual(wanted_by, []);
+});
 
 test('a stopped handler can be started again; a paused one stays paused over reloads and resumes at its position', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });

@@ -54,7 +54,7 @@ export async function assertConsoleAccessible(t: TestContext, colorScheme: 'ligh
   await page.getByRole('button', { name: 'Try a login' }).click();
   await page.getByLabel('User name').fill('anna');
   await page.getByLabel('Password').fill('marker-Tr1ed');
-  await page.getByRole('button', { name: 'Try' }).click();
+  await page.getByRole('button', { name: 'Try', exact: true }).click();
   await page.getByText('rejected').first().waitFor();
   await look('answers');
   await page.goto(`${console.url}/#deliveries`);

@@ -110,9 +110,10 @@ export async function showEvent(c: ConsoleContext): Promise<Response> {
   const find = (selection: Partial<EventSelection>, events: number) =>
     inQueue(c, (signal) => searchPage(journal, { id: [], uuid: [], ...selection }, { limits: { ...eventLimits, events }, clock, signal }));
   const { events, isComplete } = await find({ uuid: [uuid], ...(atMs !== undefined && spanAround(atMs, atSpanMs)) }, 1);
-  const event = events[0]?.event;
-  if (!event && !isComplete) throw new ServiceError('unavailable', 'The search took too long. Give the time of the event with "at".');
-  if (!event) throw new ServiceError('not-found', 'There is no such event, or it is no longer kept.');
+  const [found] = events;
+  if (!found && !isComplete) throw new ServiceError('unavailable', 'The search took too long. Give the time of the event with "at".');
+  if (!found) throw new ServiceError('not-found', 'There is no such event, or it is no longer kept.');
+  const { event, position } = found;
   const eventMs = eventTimeMs(event);
   const id = event.data.request_id;
   const ofRequest = id === undefined ? undefined : { requestId: [String(id)], ...spanAround(eventMs, requestSpanMs) };
@@ -122,6 +123,7 @@ export async function showEvent(c: ConsoleContext): Promise<Response> {
   return answerJson(c, {
     event,
     deliveries: (deliveries?.deliveries ?? []).map(shownDelivery),
+    wanted_by: await sources.deliveries.wanting(position),
     request_events: related.flatMap((other) => (other.event.uuid === uuid ? [] : [other.event])).toReversed(),
   });
 }

@@ -1,11 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { WantingHandler } from '../../console/api/schemas/deliveries.ts';
 import type { HandlerView } from '../../console/api/schemas/overview.ts';
+import type { EventLog } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import { parseStopReason } from '../../webhooks/engine/stop-reasons.ts';
+import type { EventHandlerOptions } from '../../webhooks/options.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../../webhooks/records/delivery-record.ts';
+import { createSubscription, wantedEvents } from '../../webhooks/subscription.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Others } from '../nodes/installation.ts';
 
@@ -13,6 +18,7 @@ const nothingKnown = {
   state: 'stopped',
   ...shownReason(''),
   waiting_events: 0,
+  more_may_wait: false,
   oldest_waiting_seconds: 0,
   rate_per_minute: 0,
   suspended_urls: [],
@@ -29,6 +35,7 @@ export class HandlerViews {
   readonly #clock: Clock;
   readonly #hour: HourOfDeliveries;
   #known = new Map<string, HandlerView>();
+  #waiting = new Map<string, WaitingEvents>();
 
   /** @param view returns the current state of the server; called only after its core is open */
   constructor(view: () => ServerView, clock: Clock) {
@@ -55,6 +62,23 @@ export class HandlerViews {
     }
   }
 
+  /** Returns the handlers that want an event, and whether they have not come to it yet. @throws ServiceError `unavailable` */
+  async wanting(position: LogPosition): Promise<WantingHandler[]> {
+    const { config, core } = this.#view();
+    const reader = core.journal.openReader(() => {});
+    try {
+      const [logged] = (await reader.next(position)).events;
+      if (!logged) return [];
+      const states = (await core.deliveries.figures()).flatMap((state) => {
+        const options = config.event_handlers[state.handler];
+        return options && createSubscription(state.handler, options)(logged.event, logged.group) ? [state] : [];
+      });
+      return states.map(({ handler, position: at }) => ({ handler, waits: comparePositions(at, position) <= 0 }));
+    } finally {
+      reader.close();
+    }
+  }
+
   #remembered(why: string): HandlerView[] {
     return Object.entries(this.#view().config.event_handlers).map(([uuid, { name, enabled, url }]) => {
       const known = this.#known.get(uuid) ?? nothingKnown;
@@ -72,9 +96,10 @@ export class HandlerViews {
     const figures = new Map((await deliveries.figures()).map((state) => [state.handler, state]));
     const nodeName = (uuid = '') => nodes.find((node) => node.uuid === uuid)?.node ?? uuid;
     return Promise.all(
-      Object.entries(config.event_handlers).map(async ([uuid, { name, enabled, url: urls }]) => {
+      Object.entries(config.event_handlers).map(async ([uuid, options]) => {
+        const { name, enabled, url: urls } = options;
         const state = figures.get(uuid);
-        const waiting = state && (state.shared?.waiting ?? (await journal.backlog(state.position)));
+        const waiting = state && (await this.#waitingFor(uuid, options).after(state.position, journal));
         const suspended = state ? await deliveries.suspendedUrls(uuid) : [];
         return {
           uuid,
@@ -83,6 +108,7 @@ export class HandlerViews {
           state: state?.state ?? 'disabled',
           ...shownReason(state?.reason ?? ''),
           waiting_events: waiting?.events ?? 0,
+          more_may_wait: waiting?.more ?? false,
           oldest_waiting_seconds: waiting?.oldestMs === undefined ? 0 : Math.max(nowMs - waiting.oldestMs, 0) / 1000,
           rate_per_minute: state?.deliveriesPerMinute ?? 0,
           suspended_urls: suspended.map(({ url, untilMs }) => ({ url: redactedUrl(url), until: new Date(untilMs).toISOString() })),
@@ -92,6 +118,71 @@ export class HandlerViews {
         };
       }),
     );
+  }
+
+  #waitingFor(uuid: string, options: EventHandlerOptions): WaitingEvents {
+    const known = this.#waiting.get(uuid);
+    if (known?.options === options) return known;
+    const waiting = new WaitingEvents(uuid, options, this.#clock);
+    this.#waiting.set(uuid, waiting);
+    return waiting;
+  }
+}
+
+/** Maximum number of events that are counted for a handler. */
+const maxWaiting = 10_000;
+
+/** After this time, in milliseconds, counting ends. The next count continues there. */
+const countForMs = 50;
+
+/**
+ * Counts the events that wait for a handler: those at or after its position that pass its filter. They are kept, so that each count reads
+ * only what was written since the last one.
+ */
+class WaitingEvents {
+  readonly options: EventHandlerOptions;
+  readonly #uuid: string;
+  readonly #clock: Clock;
+  readonly #counting = new SharedRuns<[LogPosition, EventLog]>((counted) => this.#count(...counted));
+  #found: { position: LogPosition; atMs: number }[] = [];
+  #from: LogPosition | undefined;
+  #next: LogPosition | undefined;
+  #more = false;
+
+  constructor(uuid: string, options: EventHandlerOptions, clock: Clock) {
+    this.#uuid = uuid;
+    this.options = options;
+    this.#clock = clock;
+  }
+
+  /** @returns their number, whether there may be more, and the time of the oldest. @throws ServiceError `unavailable` */
+  async after(position: LogPosition, journal: EventLog): Promise<{ events: number; more: boolean; oldestMs: number | undefined }> {
+    await this.#counting.run([position, journal]);
+    return { events: Math.min(this.#found.length, maxWaiting), more: this.#more, oldestMs: this.#found[0]?.atMs };
+  }
+
+  async #count(from: LogPosition, journal: EventLog): Promise<void> {
+    const isBehind = this.#from !== undefined && comparePositions(from, this.#from) < 0;
+    this.#found = isBehind ? [] : this.#found.filter(({ position }) => comparePositions(position, from) >= 0);
+    if (isBehind || !this.#next || comparePositions(this.#next, from) < 0) this.#next = from;
+    this.#from = from;
+    this.#more = true;
+    const wants = createSubscription(this.#uuid, this.options);
+    const reader = journal.openReader(() => {}, { id: wantedEvents(this.options).map(({ id }) => id), uuid: [] });
+    const endMs = this.#clock.monotonicMs() + countForMs;
+    try {
+      while (this.#found.length < maxWaiting && this.#clock.monotonicMs() <= endMs) {
+        const { events, next } = await reader.next(this.#next);
+        this.#more = events.length > 0 || comparePositions(next, this.#next) > 0;
+        if (!this.#more) return;
+        for (const { event, group, position } of events)
+          if (wants(event, group)) this.#found.push({ position, atMs: Number(event.timestamp.timestamp) * 1000 });
+        this.#next = next;
+        await nextTurn();
+      }
+    } finally {
+      reader.close();
+    }
   }
 }
 

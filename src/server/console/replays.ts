@@ -53,6 +53,7 @@ export function deliverySources(
       const others = await installation.others();
       return { handlers: await handlerViews.list(others), incomplete: others.incomplete };
     },
+    wanting: (position) => handlerViews.wanting(position),
     sendTest(uuid, by) {
       const handlers = view().config.event_handlers;
       const options = Object.hasOwn(handlers, uuid) ? handlers[uuid] : undefined;

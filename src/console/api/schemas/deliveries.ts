@@ -69,6 +69,17 @@ export const testedHandler = z.object({
 });
 export type TestedHandler = z.infer<typeof testedHandler>;
 
+const wantingHandler = z.object({
+  handler: text,
+  waits: z.boolean().describe('Whether the handler has not finished with the events before this one, or not with this one.'),
+});
+export type WantingHandler = z.infer<typeof wantingHandler>;
+
 /** The reply to `GET /api/events/{uuid}`. */
-export const openedEvent = z.object({ event: eventView, deliveries: z.array(deliveryView), request_events: z.array(eventView) });
+export const openedEvent = z.object({
+  event: eventView,
+  deliveries: z.array(deliveryView),
+  wanted_by: z.array(wantingHandler).describe('Enabled handlers whose filter the event passes.'),
+  request_events: z.array(eventView),
+});
 export type OpenedEvent = z.infer<typeof openedEvent>;

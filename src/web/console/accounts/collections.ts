@@ -126,7 +126,13 @@ export const collections: readonly Collection[] = [
   {
     name: 'trash',
     columns: [
-      path,
+      {
+        ...path,
+        cell: ({ path: of, size, by }) => {
+          const about = `${sizeText(Number(size))} · ${accountText('deletedByName', { name: clear(plain(by)) })}`;
+          return make('div', pathDatum(plain(of)), make('div.hint.if-not-roomy', about));
+        },
+      },
       account,
       { title: accountText('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number roomy plain' },
       {

@@ -1,5 +1,6 @@
 import type { DeliveryPage, ListedDelivery, OpenedEvent } from '../../../console/api/schemas/deliveries.ts';
 import type { EventView } from '../../../console/api/schemas/events.ts';
+import type { HandlerView } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
 import { deliveryTable, eventColumn } from '../deliveries/delivery-table.ts';
 import { eventKind, eventMessage, namedEvent } from '../event-kinds.ts';
@@ -8,7 +9,7 @@ import { text } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
+import { badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
 import { clear, datum, messageDatum, timeElement } from '../shown.ts';
 import { bodySource, tree } from '../values.ts';
 import { accountPageLink, clientAddress, conditionLink, eventReason, eventTable, eventTime } from './event-table.ts';
@@ -19,7 +20,7 @@ const everything = new URLSearchParams();
 /** Shows an event, its deliveries, and the other events of the same request. */
 export async function showEvent({ main, route: { id, query }, signal }: Stage): Promise<void> {
   const path = withQuery(`/api/events/${encodeURIComponent(id)}`, { at: query.get('at') ?? undefined });
-  const [{ event, deliveries, request_events }, { handlers }] = await Promise.all([
+  const [{ event, deliveries, wanted_by, request_events }, { handlers }] = await Promise.all([
     ask<OpenedEvent>('GET', path, { signal }),
     findHandlers(signal),
   ]);
@@ -29,6 +30,10 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   // The column repeats the event of this page, unless a request had more events.
   const ofEvent = deliveryTable(text('deliveriesOfEvent'), [], deliveries.some(({ events }) => events.length > 1) ? [eventColumn] : []);
   ofEvent.show(deliveries);
+  if (wanted_by.length === 0) ofEvent.sayIfEmpty(handlerText('wantedByNone'));
+  // The service makes its own delivery even if somebody has sent the event by hand.
+  const served = new Set(deliveries.flatMap(({ handler, source }) => (source === 'service' || source === 'upload' ? handler : [])));
+  const owing = handlers.filter(({ uuid }) => !served.has(uuid) && wanted_by.some(({ handler, waits }) => waits && handler === uuid));
   const ofRequest = eventTable(text('requestEvents'), text('noRequestEvents'));
   ofRequest.show(request_events.filter(({ uuid }) => uuid !== event.uuid));
   const requestId = event.data.request_id;
@@ -80,10 +85,22 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       ),
     ),
     panel(text('data'), tree(event.data) || undefined),
-    panel(text('deliveriesOfEvent'), ofEvent.element),
+    panel(
+      text('deliveriesOfEvent'),
+      owing.length > 0 && make('ul.plain-list', ...owing.map(waitingHandler)),
+      (owing.length === 0 || deliveries.length > 0) && ofEvent.element,
+    ),
     panel(text('requestEvents'), ofRequest.element),
     make('details.panel', make('summary', text('wholeEvent')), bodySource(event, text('wholeEvent'))),
   );
+}
+
+/** Says that a handler still has to deliver the event. */
+function waitingHandler({ uuid, state }: HandlerView): HTMLElement {
+  const words = handlerText(state === 'stopped' || state === 'paused' ? `waits_${state}` : 'waits_running');
+  const kind = state === 'stopped' ? 'bad' : state === 'paused' ? 'warn' : 'calm';
+  const link = make('a', { href: hashFor('handlers', '', { show: uuid }) }, datum(handlerName(uuid)));
+  return make('li', make('span.badges', link, badge(words, kind)));
 }
 
 /** Whether an event reports a delivery: its `data` name the handler (`uuid`) and the event that was sent (`event_uuid`). */

@@ -10,9 +10,9 @@ import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, incompleteLine, type Stage, scrollToShown } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { ageInPhrase, clear, datum, numberText, timeInPhrase } from '../shown.ts';
+import { ageInPhrase, clear, datum, timeInPhrase } from '../shown.ts';
 import { renew } from '../table.ts';
-import { byUrgency, handlerBadge, hourBars } from './last-hour.ts';
+import { byUrgency, handlerBadge, hourBars, waitingText } from './last-hour.ts';
 
 /** Shows the event handlers with their states and actions. */
 export async function showHandlers({ main, route, signal }: Stage): Promise<void> {
@@ -37,7 +37,7 @@ export async function showHandlers({ main, route, signal }: Stage): Promise<void
 }
 
 function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
-  const { uuid, name, state, waiting_events, oldest_waiting_seconds, rate_per_minute, node } = handler;
+  const { uuid, name, state, oldest_waiting_seconds, rate_per_minute, node } = handler;
   return make(
     'section.panel.handler',
     { tabIndex: -1, attributes: { 'data-key': uuid, 'data-shown-as': uuid } },
@@ -48,7 +48,7 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
     facts(
       [text('lastHour'), hourBars(handler) ?? '–'],
       [text('rate'), rateText(rate_per_minute)],
-      [text('waitingEvents'), numberText(waiting_events)],
+      [text('waitingEvents'), waitingText(handler)],
       [text('oldest'), ageText(oldest_waiting_seconds)],
     ),
     make('p.hint.ids', make('span', 'UUID ', datum(uuid, 'code')), node !== '' && make('span', `${text('node')} `, datum(node))),
@@ -124,7 +124,7 @@ async function stoppedAgain(uuid: string): Promise<string | undefined> {
     // Nodes report every two seconds, so at first the report can be older than the start.
     if (handler.state !== 'stopped') hasStarted = true;
     else if (hasStarted || look === maxLooks) return faultText(handler.last_fault, handler.last_error) || reasonText(handler);
-    if (hasStarted && handler.waiting_events === 0) return undefined;
+    if (hasStarted && handler.waiting_events === 0 && !handler.more_may_wait) return undefined;
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   }
   return undefined;

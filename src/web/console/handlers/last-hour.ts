@@ -50,3 +50,8 @@ export function hourBars(handler: HandlerView): SVGSVGElement | undefined {
   }
   return svg;
 }
+
+/** Returns how many events wait for a handler. While they are being counted, there may be more. */
+export function waitingText({ waiting_events: count, more_may_wait: more }: HandlerView): string {
+  return more ? (count > 0 ? `${numberText(count)}+` : '…') : numberText(count);
+}

@@ -11,7 +11,7 @@ import type {
 import { make, makeSvg } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { eventMessage, type Incident, incidents, namedEvent } from '../event-kinds.ts';
-import { byUrgency, handlerBadge, hourBars } from '../handlers/last-hour.ts';
+import { byUrgency, handlerBadge, hourBars, waitingText } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask } from '../request.ts';
@@ -140,7 +140,7 @@ const handlerColumns: Column<HandlerView>[] = [
   { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers', '', { show: uuid }) }, datum(name || uuid)) },
   { title: text('state'), cell: handlerBadge },
   { title: text('lastHour'), cell: (handler) => hourBars(handler) ?? '–', className: 'hour' },
-  { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
+  { title: text('waitingEvents'), cell: waitingText, className: 'number' },
   { title: text('oldest'), cell: ({ oldest_waiting_seconds }) => ageText(oldest_waiting_seconds), className: 'number' },
   { title: text('rate'), cell: ({ rate_per_minute }) => rateText(rate_per_minute), className: 'number' },
 ];
