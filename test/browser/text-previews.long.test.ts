@@ -192,10 +192,20 @@ browserTest('long logs show a thousand lines at a time, and the total number onc
   writeFileSync(join(server.home, 'year.log'), lines(3000, 300));
   const page = await openFolder(t, server);
   const more = (count: string) => page.getByRole('button', { name: `Show ${count} more` });
-  const shown = (stage: Locator) => stage.locator('pre').evaluate((place) => (place.textContent ?? '').trimEnd().split('\n').length);
+  const shown = (stage: Locator) => stage.locator('pre .line').count();
+  const toEnd = page.getByRole('button', { name: 'To the end' });
+  const isInSight = (line: Locator) =>
+    until('the line is in sight', async () => {
+      const { y = -1 } = (await line.boundingBox()) ?? {};
+      return y > 0 && y < 1000;
+    });
   await preview(page, 'short.log', async (stage) => {
     await stage.getByText('line 1000 ').waitFor();
     assert.equal(await stage.getByRole('button', { name: 'more' }).count(), 0);
+    await toEnd.click();
+    await isInSight(stage.getByText('line 1000 '));
+    await toEnd.click();
+    await isInSight(stage.getByText(/^line 1 \.+$/));
   });
   await preview(page, 'day.log', async (stage) => {
     await stage.getByText('1,000 of 2,500').waitFor();
@@ -214,6 +224,10 @@ browserTest('long logs show a thousand lines at a time, and the total number onc
     await stage.getByText('2,000 of 3,000').waitFor();
     assert.equal(await shown(stage), 2000);
     await stage.locator('pre').getByText('line 2000 ', { exact: false }).waitFor();
+    await toEnd.click();
+    await isInSight(stage.getByText('line 3000 '));
+    assert.ok((await shown(stage)) > 800, 'only the end is read again');
+    assert.equal(await stage.getByText('line 2000 ').count(), 0);
   });
   await preview(page, 'year.log', async (stage) => {
     await more('1,000').waitFor();
@@ -221,6 +235,18 @@ browserTest('long logs show a thousand lines at a time, and the total number onc
     await more('1,000').click();
     await stage.getByText('the file has changed meanwhile').waitFor();
     assert.ok(await more('1,000').isEnabled());
+  });
+});
+
+browserTest('a long table shows further rows when the reader scrolls to its end', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'long.csv'), Array.from({ length: 2501 }, (_, index) => `${index},x`).join('\n'));
+  const page = await openFolder(t, server);
+  await preview(page, 'long.csv', async (stage) => {
+    await stage.getByText('1,000 of 2,500').waitFor();
+    for (const last of ['1000', '2000']) await stage.getByRole('cell', { name: last, exact: true }).scrollIntoViewIfNeeded();
+    await stage.getByRole('cell', { name: '2500', exact: true }).waitFor({ state: 'attached' });
+    assert.equal(await stage.locator('tbody tr').count(), 2500);
   });
 });
 

@@ -6,7 +6,8 @@ import { colourLines, findLanguage } from './languages.ts';
 import type { DocumentPlace } from './markdown-tokens.ts';
 import { inSteps } from './steps.ts';
 
-type LineParts = ReturnType<typeof colourLines>;
+/** Returns the nodes of a line. */
+type LineNodes = (line: string) => Node[];
 
 /** A text to show, which is a file or a member of an archive. */
 export interface TextContent {
@@ -15,6 +16,12 @@ export interface TextContent {
   /** The location of the text; undefined if relative links in it cannot be resolved. */
   place: DocumentPlace | undefined;
   start(lengthBytes: number): Promise<Uint8Array>;
+  /** Reads the last bytes. Only for files, because a member of an archive is unpacked from its beginning. */
+  end?(lengthBytes: number): Promise<Uint8Array>;
+}
+
+export function isLog(name: string): boolean {
+  return /\.log$/i.test(name);
 }
 
 /** Decodes text in UTF-8 or UTF-16. Any other text counts as windows-1252. @returns undefined for binary content */
@@ -44,11 +51,32 @@ const longestColoured = 2000;
  */
 const longestPiece = 10_000;
 
-/** Fills an element with a text, and lets the page react meanwhile. @throws the reason of `signal` if it is aborted */
-async function fillCode(element: HTMLElement, text: string, partsOf: LineParts | undefined, signal: AbortSignal): Promise<void> {
+/**
+ * Fills an element with a text, and lets the page react meanwhile.
+ * @param before number of lines before the text, if the lines are numbered
+ * @throws the reason of `signal` if it is aborted
+ */
+export async function fillCode(
+  element: HTMLElement,
+  text: string,
+  nodesOf: LineNodes | undefined,
+  signal: AbortSignal,
+  before?: number,
+): Promise<void> {
   let group: Node[] = [];
-  const finish = () => {
-    if (group.length > 0) element.append(make('span.lines', ...group));
+  let finished = 0;
+  const finish = (done: number) => {
+    if (group.length > 0) {
+      const lines = make('span.lines', ...group);
+      // The browser counts the lines of each group apart, because it lays out only groups in view.
+      const [first] = lines.children;
+      if (before !== undefined && first instanceof HTMLElement) {
+        lines.classList.add('numbered');
+        first.style.counterReset = `line ${before + finished}`;
+      }
+      element.append(lines);
+    }
+    finished = done;
     group = [];
   };
   for (let at = 0, count = 1; at < text.length; count++) {
@@ -57,22 +85,25 @@ async function fillCode(element: HTMLElement, text: string, partsOf: LineParts |
     const line = text.slice(at, end);
     at = end;
     if (line.length > longestColoured) {
-      finish();
+      finish(count - 1);
       for (let from = 0; from < line.length; from += longestPiece) {
         group.push(new Text(line.slice(from, from + longestPiece)));
-        finish();
+        finish(count);
         await pause(signal);
       }
     } else {
-      group.push(...(partsOf ? coloured(partsOf, line) : [new Text(line)]));
+      group.push(...(nodesOf?.(line) ?? [new Text(line)]));
     }
-    if (count % groupLines === 0) finish();
+    if (count % groupLines === 0) finish(count);
     await pause(signal);
   }
-  finish();
+  finish(0);
 }
 
-function coloured(partsOf: LineParts, line: string): Node[] {
+/** Puts a line of a log into a block, so that its number stands before it, and a wrapped line is indented. */
+export const lineOfLog: LineNodes = (line) => [make('span.line', line.replace(/\r?\n$/, ''))];
+
+function coloured(partsOf: ReturnType<typeof colourLines>, line: string): Node[] {
   const [, content = '', end = ''] = /^(.*?)(\r?\n)?$/s.exec(line) ?? [];
   const parts = partsOf(content).map(({ text, colour }) =>
     colour === undefined ? new Text(text) : make('span', { className: `c-${colour}` }, text),
@@ -80,16 +111,18 @@ function coloured(partsOf: LineParts, line: string): Node[] {
   return [...parts, new Text(end)];
 }
 
-function partsOf(name: string): LineParts | undefined {
+function nodesOf(name: string): LineNodes | undefined {
+  if (isLog(name)) return lineOfLog;
   const language = findLanguage(name);
-  return language && colourLines(language);
+  const partsOf = language && colourLines(language);
+  return partsOf && ((line) => coloured(partsOf, line));
 }
 
 /** Shows a text unchanged. The element is filled step by step. */
 export function program(source: string, name: string, signal: AbortSignal): HTMLElement {
   const element = make('pre');
   // `fillCode` rejects when another file is shown. In that case, nothing remains to be done.
-  fillCode(element, source, partsOf(name), signal).catch(() => {});
+  fillCode(element, source, nodesOf(name), signal).catch(() => {});
   return element;
 }
 
@@ -131,7 +164,7 @@ function countLines(text: string): number {
 export function growingText(content: TextContent, first: string, readBytes: number, signal: AbortSignal): HTMLElement {
   const { name, sizeBytes } = content;
   const element = make('pre');
-  const parts = partsOf(name);
+  const nodes = nodesOf(name);
   let loaded = readBytes;
   let source = first;
   let total = loaded >= sizeBytes ? countLines(source) : undefined;
@@ -149,8 +182,8 @@ export function growingText(content: TextContent, first: string, readBytes: numb
     }
     const part = source.slice(shown, step.end);
     shown = step.end;
+    await fillCode(element, part, nodes, signal, isLog(name) ? done : undefined);
     done += step.lines;
-    await fillCode(element, part, parts, signal);
     const isEnd = nextStep(source, shown, total !== undefined).end === shown && !mayRead();
     if (total !== undefined && isEnd) return { words: undefined, next: 0 };
     // The part ends within a line, so the progress is shown in bytes instead of lines.

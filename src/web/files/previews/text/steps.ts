@@ -14,13 +14,18 @@ interface Reached {
  * Shows long content in steps, with a line that says how much of it is shown, and a button for the next step.
  * @param step shows the next part
  * @param signal aborted when the content is no longer shown
+ * @param nearEnd returns elements at or near the end of what is shown. When one of them scrolls into view, the next part is shown, too
  */
-export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
+export function inSteps(step: () => Promise<Reached>, signal: AbortSignal, nearEnd: () => Element[] = () => []) {
   const counter = make('p.hint', { role: 'status' });
   const button = makeButton(previewText('showMore'), 'down', () => void grow());
   const element = make('div.row', counter, button);
   element.hidden = true;
+  const watch = new IntersectionObserver((seen) => {
+    if (seen.some(({ isIntersecting }) => isIntersecting) && !button.disabled && !button.hidden) void grow();
+  });
   const grow = async () => {
+    watch.disconnect();
     const hadFocus = document.activeElement === button;
     button.disabled = true;
     try {
@@ -28,6 +33,7 @@ export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
       counter.textContent = words ?? '';
       button.hidden = next === 0;
       element.hidden = words === undefined;
+      for (const last of nearEnd()) watch.observe(last);
       button.lastChild?.replaceWith(next === undefined ? previewText('showMore') : previewText('showMoreRows', { count: next }));
     } catch (error) {
       // If another file is shown now, the error no longer matters.

@@ -1,14 +1,15 @@
 import { make, makeButton } from '../../../shared/dom.ts';
 import { sharedText } from '../../../shared/locale.ts';
+import { text } from '../../language.ts';
 import { growingList } from '../growing-list.ts';
 import { pause } from '../pause.ts';
 import { previewText } from '../preview-text.ts';
-import type { RemoteFile } from '../remote-file.ts';
+import { Refusal, type RemoteFile } from '../remote-file.ts';
 import { type Json, readJson } from './json.ts';
 import { findLanguage } from './languages.ts';
 import { scrollable, showMarkdown } from './markdown.ts';
 import { readSeparatedValues } from './separated-values.ts';
-import { decodeText, growingText, maxGrownBytes, program, type TextContent } from './source-text.ts';
+import { decodeText, fillCode, growingText, isLog, lineOfLog, maxGrownBytes, program, type TextContent } from './source-text.ts';
 import { inSteps } from './steps.ts';
 
 /** Number of JSON members that each step adds to a list. */
@@ -67,14 +68,18 @@ const root = '/home/';
 /** Shows a text file. @throws Refusal */
 export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   const { name, sizeBytes } = file;
+  const end = (lengthBytes: number) => file.read(sizeBytes - lengthBytes, lengthBytes);
   const place = { url: new URL(file.url, location.href).href, rootUrl: new URL(root, location.href).href };
-  return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
+  return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes), end }, signal);
 }
 
 /** Limits of a table: the rows that one step adds, the columns, and the cells that one step adds. */
 const stepRows = 1000;
 const maxColumns = 100;
 const maxCells = 10_000;
+
+/** Distance in rows from the last one at which the next step begins when the reader scrolls. */
+const aheadRows = 50;
 
 const maxCharacters = 500;
 
@@ -89,13 +94,13 @@ async function showTable(content: TextContent, source: string, readBytes: number
   const step = Math.min(stepRows, Math.floor(maxCells / columns));
   const body = make('tbody');
   const mayRead = () => loaded < Math.min(sizeBytes, maxGrownBytes);
-  const steps = inSteps(async () => {
+  const showRows = async () => {
     const from = body.rows.length;
     if (from + step > rows.length && mayRead()) {
       const wanted = Math.min(sizeBytes, maxGrownBytes, 2 * loaded);
-      const text = decodeText(await content.start(wanted)) ?? '';
+      const longer = decodeText(await content.start(wanted)) ?? '';
       loaded = wanted;
-      [names = [], ...rows] = readSeparatedValues(text, Number.POSITIVE_INFINITY, loaded >= sizeBytes).records;
+      [names = [], ...rows] = readSeparatedValues(longer, Number.POSITIVE_INFINITY, loaded >= sizeBytes).records;
     }
     for (const row of rows.slice(from, from + step)) {
       body.append(cells(row, columns, 'td'));
@@ -105,7 +110,9 @@ async function showTable(content: TextContent, source: string, readBytes: number
     if (loaded < sizeBytes) return { words: previewText('firstRows', { count: done }), next: done < rows.length || mayRead() ? step : 0 };
     const total = rows.length;
     return { words: done < total ? sharedText('running', { done, total }) : undefined, next: Math.min(step, total - done) };
-  }, signal);
+  };
+  const nearEnd = () => [-1, -aheadRows].flatMap((at) => [...body.rows].at(at) ?? []);
+  const steps = inSteps(showRows, signal, nearEnd);
   await steps.first;
   const hint = width > columns && make('p.hint', previewText('firstColumns', { count: columns }));
   const table = make('table', make('thead', cells(names, columns, 'th')), body);
@@ -146,6 +153,9 @@ export async function showText(content: TextContent, signal: AbortSignal): Promi
   const isShort = isWhole && (form !== undefined || findLanguage(content.name) !== undefined);
   const showSource = () => (isShort ? program(source, content.name, signal) : growingText(content, source, bytes.length, signal));
   const showProgram = (part: string, language: string) => program(part, `.${language}`, signal);
+  const isLong = source.split('\n', linesInSight + 1).length > linesInSight;
+  if (isLog(content.name) && isLong && (isWhole || content.end))
+    return make('div.text-preview', ...beginningOrEnd(showSource(), () => endOfLog(content, source, isWhole, signal)));
   let formatted: Node | undefined;
   if (form === 'markdown') formatted = await showMarkdown(source, { place: content.place, signal, showProgram });
   else if (form === 'table') formatted = await showTable(content, source, bytes.length, signal);
@@ -154,6 +164,49 @@ export async function showText(content: TextContent, signal: AbortSignal): Promi
     formatted = value && showJson(value);
   }
   return make('div.text-preview', ...(formatted ? either(formatted, showSource) : [showSource()]));
+}
+
+/** Maximum number of lines of a log without a button that leads to its end. */
+const linesInSight = 20;
+
+/** Number of bytes at the end of a long log that are shown. */
+const endBytes = 256 * 1024;
+
+/** Shows the last lines of a log. */
+async function endOfLog(content: TextContent, source: string, isWhole: boolean, signal: AbortSignal): Promise<HTMLElement> {
+  const bytes = (!isWhole && (await content.end?.(endBytes))) || new Uint8Array();
+  // The first line is perhaps cut, even within a character.
+  const tail = isWhole ? source : decodeText(bytes.subarray(bytes.indexOf(0x0a) + 1));
+  if (tail === undefined) throw new Refusal(previewText('noText'));
+  const lines = tail.split(/(?<=\n)/);
+  const last = lines.slice(-stepRows);
+  const element = make('pre.end');
+  await fillCode(element, last.join(''), lineOfLog, signal, isWhole ? lines.length - last.length : undefined);
+  return element;
+}
+
+/** Shows the beginning of a log, with a button that shows its end, where the newest lines are. */
+function beginningOrEnd(beginning: HTMLElement, makeEnd: () => Promise<HTMLElement>): Node[] {
+  const place = make('div.formatted', beginning);
+  const change = makeButton(
+    previewText('toEnd'),
+    'down',
+    async () => {
+      const isEnd = place.firstChild === beginning;
+      const shown = isEnd ? await makeEnd().catch(problem) : beginning;
+      place.replaceChildren(shown);
+      change.setAttribute('aria-pressed', String(isEnd));
+      place.scrollIntoView({ block: isEnd ? 'end' : 'start' });
+    },
+    'compact',
+  );
+  change.setAttribute('aria-pressed', 'false');
+  return [make('div.form-choice', change), place];
+}
+
+function problem(error: unknown): HTMLElement {
+  if (error instanceof Refusal) return make('p', { role: 'alert' }, text('error', { reason: error.message }));
+  throw error;
 }
 
 type Form = 'markdown' | 'table' | 'json';
