@@ -35,7 +35,8 @@ export function conditionLink(key: QueryKey, value: unknown, query: URLSearchPar
 /** Shows the account of an event. The system account has no link, because no person uses it. */
 export function accountLink({ account, data }: EventView, query: URLSearchParams): HTMLElement {
   // Administrators have no account. The page searches for their name as text.
-  if (typeof data.administrator === 'string') return conditionLink('text', data.administrator, query);
+  if (typeof data.administrator === 'string')
+    return conditionLink('text', data.administrator, query, datum(text('administratorNamed', { name: data.administrator })));
   if (isSystem(account)) return make('span.hint', text('system'));
   if (account.uuid !== accounts.nobody) return conditionLink('account', account.name, query);
   return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));

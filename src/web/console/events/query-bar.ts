@@ -42,7 +42,10 @@ export function queryBar(
   search: (conditions: Condition[]) => void,
   onProblem: (isBad: boolean) => void,
 ) {
-  let chips = readConditions(query);
+  // Conditions of the same key are alternatives, so they stand beside each other.
+  const given = readConditions(query);
+  const firstOf = ({ key }: Condition) => given.findIndex((one) => one.key === key);
+  let chips = given.toSorted((one, other) => firstOf(one) - firstOf(other));
   const input = make('input', {
     id: 'event-query',
     type: 'text',
@@ -86,7 +89,7 @@ export function queryBar(
 
   const showChips = () => {
     chipList.replaceChildren(
-      ...chips.map((condition, index) => {
+      ...chips.flatMap((condition, index) => {
         const { key, value } = condition;
         const name = key === 'event' || key === '-event' ? eventKind(value)?.name : undefined;
         const label = clear(conditionText(condition));
@@ -99,12 +102,13 @@ export function queryBar(
           name !== undefined && make('span.hint', ` ${clear(name)}`),
         );
         const reason = conditionProblem(condition);
-        return make(
+        const chip = make(
           reason === undefined ? 'span.chip' : 'span.chip.bad',
           shown,
           reason && make('small', { role: 'alert' }, ` ${reason}`),
           remove,
         );
+        return isAlternative(condition, chips[index - 1]) ? [make('span.hint', text('or')), chip] : [chip];
       }),
     );
     clearAll.hidden = chips.length === 0 && query.size === 0;
@@ -195,6 +199,11 @@ export function queryBar(
   });
   showChips();
   return { element: form, isGood: check };
+}
+
+/** Whether an event must match only one of two conditions that follow each other. */
+function isAlternative({ key }: Condition, before: Condition | undefined): boolean {
+  return key === before?.key && key !== '-event' && key !== 'text';
 }
 
 /** Addresses, drives and empty values, as in `https://…`, `c:\\in` and `failed: …`, are texts with a colon and no conditions. */

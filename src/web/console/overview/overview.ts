@@ -9,7 +9,7 @@ import type {
   TransferView,
 } from '../../../console/api/schemas/overview.ts';
 import { make, makeSvg } from '../../shared/dom.ts';
-import { durationText, sizeText } from '../../shared/locale.ts';
+import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
 import { eventMessage, type Incident, incidents, namedEvent } from '../event-kinds.ts';
 import { byUrgency, handlerBadge, hourBars, waitingText } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
@@ -287,20 +287,20 @@ function makeChart({ title, series, format }: ChartModel) {
   };
 
   const pointAt = (column: number) => {
-    const index = column - (maxSamples - samples.length);
+    const index = column - (columnsOf(samples) - samples.length);
     pointed = samples[index] ? index : undefined;
-    cursor.setAttribute('d', pointed === undefined ? '' : `M${(column * width) / (maxSamples - 1)} 0V${height}`);
+    cursor.setAttribute('d', pointed === undefined ? '' : `M${(column * width) / (columnsOf(samples) - 1)} 0V${height}`);
     showFigures();
   };
-  plot.addEventListener('pointermove', ({ offsetX }) => pointAt(Math.round((offsetX / plot.clientWidth) * (maxSamples - 1))));
+  plot.addEventListener('pointermove', ({ offsetX }) => pointAt(Math.round((offsetX / plot.clientWidth) * (columnsOf(samples) - 1))));
   plot.addEventListener('pointerleave', () => pointAt(-1));
 
   const show = (shown: readonly Sample[]) => {
     samples = shown;
     const highest = Math.max(...samples.flatMap((sample) => series.map(({ value }) => value(sample))), 0);
     const scale = highest > 0 ? (height - 6) / highest : 0;
-    const left = width * (1 - (samples.length - 1) / (maxSamples - 1));
-    const step = width / (maxSamples - 1);
+    const step = width / (columnsOf(samples) - 1);
+    const left = width - (samples.length - 1) * step;
     const paths = series.map(({ value }) => {
       const points = samples.map(
         (sample, index) => `${(left + index * step).toFixed(1)} ${(height - 1 - value(sample) * scale).toFixed(1)}`,
@@ -325,11 +325,18 @@ function makeChart({ title, series, format }: ChartModel) {
 /** Number of samples in an hour, which is the width of a chart. */
 const maxSamples = 360;
 
+/** Returns the number of samples that fit in a chart: after a start less than an hour, so that the lines do not shrink to needles. */
+const columnsOf = (samples: readonly Sample[]) => Math.max(samples.length, maxSamples / 12);
+
 function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   const charts = models(intervalSeconds).map(makeChart);
   let samples = first.slice(-maxSamples);
+  const title = make('h2.over-charts');
   const show = () => {
     for (const chart of charts) chart.show(samples);
+    const [first] = samples;
+    const time = first && samples.length < maxSamples && new Date(first.time).toLocaleTimeString(formatTag, { timeStyle: 'short' });
+    title.textContent = time ? text('sinceTime', { time }) : text('lastHour');
   };
   show();
   const add = (sample: Sample) => {
@@ -338,7 +345,7 @@ function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
     samples = [...samples, sample].slice(-maxSamples);
     show();
   };
-  const element = make('section', make('h2.over-charts', text('lastHour')), make('div.charts', ...charts.map((chart) => chart.element)));
+  const element = make('section', title, make('div.charts', ...charts.map((chart) => chart.element)));
   return { element, add };
 }
 
