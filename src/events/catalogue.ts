@@ -320,6 +320,13 @@ export const definitions = {
   grantRefused: grantEvent(40086, 'A token or link of "{username}" was refused although its secret was right: {reason}.', 'failure', [
     'details',
   ]),
+  linkChanged: grantEvent(40087, 'The link to "{path}" was changed.', 'success', [
+    'kind',
+    'expires',
+    'maximum_downloads',
+    'has_password',
+    'note',
+  ]),
   expectationMet: expected(40091, 'The files of "{name}" that were due at {due} have arrived.', 'success'),
   expectationLate: expected(40092, 'The files of "{name}" that were due at {due} came late.', 'failure'),
   expectationMissing: expected(40093, 'The files of "{name}" that were due at {due} are missing.', 'failure'),

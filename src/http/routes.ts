@@ -21,7 +21,7 @@ import type { Exchange, HttpEnvironment, HttpHandler } from './request/exchange.
 import { canonicalPath } from './request/request-target.ts';
 import { getFile } from './rest/get-file.ts';
 import { listHeld, showHeld, withdrawHeld } from './rest/held-uploads.ts';
-import { listLinks, postLinks, revokeLink } from './rest/links.ts';
+import { changeLink, listLinks, postLinks, revokeLink } from './rest/links.ts';
 import { logout, postLogin, showLogin } from './rest/login.ts';
 import { getFolder, postFolder, redirectPostOfFolder } from './rest/members.ts';
 import { showOpenapi } from './rest/openapi.ts';
@@ -188,6 +188,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   const [links, link] = ['/account-service/links', '/account-service/links/:id'] as const;
   on('GET', links, listLinks);
   on('POST', links, postLinks);
+  on('PATCH', link, changeLink);
   on('DELETE', link, revokeLink);
   app.on('ALL', [links, link], describeOrRefuse);
   const [held, heldUpload] = ['/account-service/held', '/account-service/held/:id'] as const;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Grant, newGrantId, whyOver } from '../../src/auth/grants/grant.ts';
+import { type Grant, mergeGrants, newGrantId, whyOver } from '../../src/auth/grants/grant.ts';
 import type { GrantStore } from '../../src/auth/grants/grant-store.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { makeSecret } from '../../src/lib/secrets.ts';
@@ -117,6 +117,35 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
     assert.equal(listed?.downloads, 3);
   });
 
+  contract('changes of a link are kept by the next process; of concurrent changes, none is lost', async ({ store, reopen }) => {
+    const link = tokenOf('alice', { kind: 'link', link: { kind: 'download', passwordHash: '$scrypt$x', maximumDownloads: 1 } });
+    await store.add(link, 10);
+    const laterMs = link.expiresMs + 1_000_000;
+    await store.countDownload(link.id);
+    await Promise.all(
+      Array.from({ length: 4 }, () =>
+        store.revise(link.id, ({ name, link: before }) => ({
+          name: `${name}!`,
+          expiresMs: laterMs,
+          link: { kind: 'download', maximumDownloads: (before?.maximumDownloads ?? 0) + 1 },
+        })),
+      ),
+    );
+    await store.end(['unknown'], 'revoked', 'alice');
+    const next = await reopen();
+    for (const current of [store, next]) {
+      const [listed] = await current.list('alice');
+      assert.deepEqual(
+        [listed?.name, listed?.expiresMs, listed?.link, listed?.downloads],
+        ['nightly!!!!', laterMs, { kind: 'download', maximumDownloads: 5 }, 1],
+      );
+    }
+    assert.equal(await next.revise('unknown', () => ({})), undefined);
+    await next.end([link.id], 'revoked', 'alice');
+    assert.equal(await next.revise(link.id, () => ({ expiresMs: laterMs })), undefined);
+    assert.equal((await next.find(link.hash))?.end?.reason, 'revoked');
+  });
+
   contract('a visitor counts once an hour for each link, even with concurrent visits', async ({ store, reopen }) => {
     const [link, other] = [tokenOf('alice', { kind: 'link' }), tokenOf('alice', { kind: 'link' })];
     for (const grant of [link, other]) await store.add(grant, 10);
@@ -142,6 +171,16 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
     assert.ok(Math.abs((listed?.used?.atMs ?? 0) - Date.now()) < 10_000);
   });
 }
+
+test('the later revision of a link wins, in whichever order copies are merged, but an ended link stays ended', () => {
+  const first = tokenOf('alice', { kind: 'link', downloads: 2 });
+  const later = { ...first, name: 'later', expiresMs: first.expiresMs + 5, revision: 1, downloads: 1 };
+  const ended = { ...first, end: { reason: 'revoked', atMs: 1, by: 'alice' } } as const;
+  for (const merged of [mergeGrants(first, later), mergeGrants(later, first)])
+    assert.deepEqual([merged.name, merged.expiresMs, merged.revision, merged.downloads], ['later', later.expiresMs, 1, 2]);
+  for (const merged of [mergeGrants(ended, later), mergeGrants(later, ended)])
+    assert.deepEqual([merged.name, merged.end?.reason], ['later', 'revoked']);
+});
 
 test('a grant ends by its expiry, its revocation, or the end of the grant that created it', () => {
   const root = tokenOf('alice');

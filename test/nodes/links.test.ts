@@ -9,7 +9,7 @@ import { makeLink, page, visit } from '../support/links.ts';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
 
-test('nodes share links: made at one, used and revoked at the other, downloads counted together; any node gives receipts', {
+test('nodes share links: made at one, used, changed and revoked at the other, downloads counted together; any node gives receipts', {
   timeout: 90_000,
 }, async (t) => {
   const started = await startNodesOnRedis(t, 2, {});
@@ -34,6 +34,10 @@ test('nodes share links: made at one, used and revoked at the other, downloads c
     const receipt = await visit(first, 'GET', `${drop.at}receipt?ids=${file?.event_id}&as=json`);
     return receipt.json<{ files: unknown[] }>().files.length === 1;
   });
+  const change = { headers: { 'content-type': 'application/json' }, body: '{"maximum_downloads": 4}' };
+  assert.equal((await second.send('PATCH', `/home/__svc__/links/${link.id}`, change)).status, 200);
+  assert.equal((await visit(first, 'GET', link.at)).status, 200, 'the change holds immediately at every node');
+  assert.equal((await visit(second, 'GET', link.at)).status, 410);
   assert.equal((await second.send('DELETE', `/home/__svc__/links/${locked.id}`)).status, 204);
   assert.equal((await visit(first, 'GET', locked.at)).status, 410, 'the revocation holds immediately at every node');
   for (const node of started.nodes) await node.stop();

@@ -48,6 +48,7 @@ export async function linkOperations(send: Exercise, asDenied: Exercise, asBanne
   for (const [method, path] of [
     ['GET', all],
     ['POST', all],
+    ['PATCH', one],
     ['DELETE', one],
   ] as const) {
     await send(method, path, path, 401, { user: null, headers: accept });
@@ -62,6 +63,12 @@ export async function linkOperations(send: Exercise, asDenied: Exercise, asBanne
   const [first, second] = [await order({ path: '/', note: 'All' }, 201), await order({ path: '/', kind: 'drop' }, 201)].map(
     (reply) => reply.json<NewLink>().id,
   );
+  const change = (method: string, status: number, options: TestRequest) => send(method, one, `${all}/${second}`, status, options);
+  await change('PATCH', 200, { headers: { ...json, ...accept }, body: '{"note": "Here"}' });
+  await change('PATCH', 400, { headers: { ...json, ...accept }, body: '{"kind": "drop"}' });
+  await change('PATCH', 415, { headers: accept, body: 'x' });
+  await change('PATCH', 422, { headers: { ...json, ...accept }, body: '{"expires": 1e9}' });
+  await asDenied('PATCH', one, `${all}/${second}`, 403, { headers: { ...json, ...accept }, body: '{}' });
   await send('GET', all, all, 200, { headers: accept });
   await send('GET', all, all, 200, { headers: page });
   const form = { ...page, 'content-type': 'application/x-www-form-urlencoded' };
@@ -70,4 +77,5 @@ export async function linkOperations(send: Exercise, asDenied: Exercise, asBanne
   await send('DELETE', one, `${all}/${second}`, 400, { headers: { ...accept, ...foreign } });
   await send('DELETE', one, `${all}/${second}`, 204, { headers: accept });
   await send('DELETE', one, `${all}/${second}`, 404, { headers: accept });
+  await change('PATCH', 404, { headers: { ...json, ...accept }, body: '{}' });
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import type { Grant, GrantEnd } from './grant.ts';
+import type { Grant, GrantEnd, LinkChange } from './grant.ts';
 
 /**
  * For each account, the store keeps at most `maximum * keptForEach` grants, counting those that have ended, too. `maximum` is the account's
@@ -61,6 +61,14 @@ export interface GrantStore {
    * @throws the errors of `add`
    */
   shorten(id: string, expiresMs: number): Promise<void>;
+  /**
+   * Changes a link. When the promise has resolved, the change is on disk and in force on all nodes.
+   *
+   * @param change called with the current grant, and again if another node changed it meanwhile
+   * @returns the changed grant; undefined if the grant is unknown or has ended
+   * @throws the errors of `add`
+   */
+  revise(id: string, change: (grant: Grant) => LinkChange): Promise<Grant | undefined>;
   /** Records a use, at most once a minute. Returns immediately and never throws. */
   use(grant: Grant, address: string): void;
   /**
@@ -79,7 +87,7 @@ export interface GrantStore {
    * @throws the errors of `add`
    */
   countVisit(id: string, visitor: string): Promise<boolean>;
-  /** Adds a listener. It is called if grants end or get an earlier expiry, on this node or on another one. */
+  /** Adds a listener. It is called if grants end or get another expiry, on this node or on another one. */
   onEnded(listener: (grants: readonly Grant[]) => void): void;
   close(): Promise<void>;
 }

@@ -38,6 +38,8 @@ export interface Grant {
   /** ID of the token with which the grant was created. The grant ends when that token ends. */
   readonly parent?: string;
   readonly link?: LinkDetails;
+  /** Number of times that the link was changed; absent if it never was. */
+  readonly revision?: number;
   /** Set when the grant has ended. */
   readonly end?: { readonly reason: GrantEnd; readonly atMs: number; readonly by: string };
   /** The last recorded use. Uses are recorded at most once a minute. */
@@ -50,11 +52,14 @@ export interface Grant {
 export interface LinkDetails {
   readonly kind: 'download' | 'drop';
   /** Hash of the password that visitors need (accounts/passwords.ts). */
-  readonly passwordHash?: string;
-  readonly maximumDownloads?: number;
+  readonly passwordHash?: string | undefined;
+  readonly maximumDownloads?: number | undefined;
 }
 
-/** The members of a grant that can change after it was created. */
+/** The members of a link that its creator can change. */
+export type LinkChange = Partial<Pick<Grant, 'name' | 'expiresMs' | 'link'>>;
+
+/** The other members of a grant that can change after it was created. */
 export type GrantChange = Pick<Grant, 'id'> & Partial<Pick<Grant, 'expiresMs' | 'end' | 'used' | 'downloads' | 'opened'>>;
 
 /** Maximum length of a chain of tokens, each created with the previous one. It is limited, because every use checks the whole chain. */
@@ -117,8 +122,8 @@ export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolea
 }
 
 /**
- * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. The result has the earlier expiry, the later use
- * and the larger counters.
+ * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. The result has the later revision, the later use
+ * and the larger counters. For equal revisions, it has the earlier expiry.
  */
 export function mergeGrants(first: Grant, second: Grant): Grant {
   const { end: firstEnd, used: firstUsed } = first;
@@ -127,9 +132,11 @@ export function mergeGrants(first: Grant, second: Grant): Grant {
   const used = (firstUsed?.atMs ?? 0) >= (secondUsed?.atMs ?? 0) ? firstUsed : secondUsed;
   const downloads = Math.max(first.downloads ?? 0, second.downloads ?? 0);
   const opened = Math.max(first.opened ?? 0, second.opened ?? 0);
+  const [firstRevision, secondRevision] = [first.revision ?? 0, second.revision ?? 0];
+  const latest = secondRevision > firstRevision ? second : first;
   return {
-    ...first,
-    expiresMs: Math.min(first.expiresMs, second.expiresMs),
+    ...latest,
+    ...(firstRevision === secondRevision && { expiresMs: Math.min(first.expiresMs, second.expiresMs) }),
     ...(end && { end }),
     ...(used && { used }),
     ...(downloads > 0 && { downloads }),

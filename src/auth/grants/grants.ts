@@ -10,7 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import { makeSecret } from '../../lib/secrets.ts';
 import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { eventAccount } from '../auth-chain.ts';
-import { type Grant, type GrantEnd, grantChain, grantName, maxGrantDepth, newGrantId, whyOver } from './grant.ts';
+import { type Grant, type GrantEnd, grantChain, grantName, type LinkChange, maxGrantDepth, newGrantId, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 import { shownPaths } from './shown-grant.ts';
 
@@ -143,6 +143,31 @@ export class Grants {
       await this.#tellEnded(before, 'rotated', context, { expires: new Date(endMs).toISOString() });
     }
     return { grant, secret };
+  }
+
+  /**
+   * Changes a link, whose URL stays the same. Emits `linkChanged`. The link ends no later than the token that created it.
+   *
+   * @param by the account that changes the link
+   * @throws ServiceError `not-found` for a link that has ended; otherwise the errors of `GrantStore.revise`
+   */
+  async change(id: string, change: (link: Grant) => LinkChange, by: string, context: EventContext): Promise<Grant> {
+    this.#events.assertWritable();
+    const changed = await this.store.revise(id, (link) => {
+      const { expiresMs = link.expiresMs, ...others } = change(link);
+      const latestMs = link.parent === undefined ? Number.POSITIVE_INFINITY : (this.store.get(link.parent)?.expiresMs ?? 0);
+      return { ...others, expiresMs: Math.floor(Math.min(expiresMs, latestMs)) };
+    });
+    if (!changed) throw new ServiceError('not-found', 'There is no such link.');
+    const { name, expiresMs, link, account } = changed;
+    const operator = by === account.name ? {} : { administrator: by };
+    const data = { ...grantName(changed), path: shownPaths(changed), kind: link?.kind, expires: new Date(expiresMs).toISOString() };
+    await this.#events.emitDurable({
+      id: eventIds.linkChanged,
+      context,
+      data: { ...data, maximum_downloads: link?.maximumDownloads, has_password: link?.passwordHash !== undefined, note: name, ...operator },
+    });
+    return changed;
   }
 
   /**

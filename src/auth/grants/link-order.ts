@@ -2,7 +2,7 @@ import type { LinkOptions } from '../../accounts/account.ts';
 import { hashPassword, newPasswordFault } from '../../accounts/passwords.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import type { LinkDetails } from './grant.ts';
+import type { Grant, LinkChange, LinkDetails } from './grant.ts';
 import type { GrantOrder } from './grants.ts';
 import { readSeconds } from './token-order.ts';
 
@@ -10,7 +10,7 @@ const dayS = 86_400;
 
 const maxNoteCharacters = 500;
 
-const members = new Set(['path', 'kind', 'expires', 'password', 'maximum_downloads', 'note']);
+const changeable = ['expires', 'password', 'maximum_downloads', 'note'];
 
 /** The permissions of a link's visitors. Permissions that the creator does not have are not granted. */
 const linkPermissions: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
@@ -30,8 +30,7 @@ export type LinkOrder = GrantOrder & { readonly paths: readonly [VirtualPath]; r
  *   the limits
  */
 export async function readLinkOrder(body: Readonly<Record<string, unknown>>, limits: LinkOptions, nowMs: number): Promise<LinkOrder> {
-  const unknown = Object.keys(body).find((name) => !members.has(name));
-  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
+  requireKnown(body, ['path', 'kind', ...changeable]);
   const { path, kind = 'download' } = body;
   if (typeof path !== 'string') throw new ServiceError('bad-request', '"path" must be a string, such as "/out/report.pdf".');
   if (kind !== 'download' && kind !== 'drop') throw new ServiceError('bad-request', '"kind" must be "download" or "drop".');
@@ -45,6 +44,35 @@ export async function readLinkOrder(body: Readonly<Record<string, unknown>>, lim
     ...(maximumDownloads !== undefined && { maximumDownloads }),
   };
   return { kind: 'link', name, expiresMs: nowMs + lifeS * 1000, paths: [parseVirtualPath(path)], permissions: linkPermissions[kind], link };
+}
+
+/**
+ * Reads the changes of a link from an HTTP body (docs/spec/links.md#changing-links). `null` removes a password or a maximum.
+ *
+ * @param kind the kind of the link, which cannot be changed
+ * @param nowMs Unix time in milliseconds
+ * @returns for a link, what changes in it
+ * @throws ServiceError like `readLinkOrder`
+ */
+export async function readLinkChange(
+  body: Readonly<Record<string, unknown>>,
+  kind: LinkDetails['kind'],
+  limits: LinkOptions,
+  nowMs: number,
+): Promise<(link: Grant) => LinkChange> {
+  requireKnown(body, changeable);
+  const { expires, password, maximum_downloads: maximum, note } = body;
+  const name = note === undefined ? {} : { name: readNote(note) };
+  const life = expires === undefined ? {} : { expiresMs: nowMs + readLife(expires, limits) * 1000 };
+  const passwordHash = password === undefined ? {} : { passwordHash: await readPassword(password ?? undefined, limits) };
+  const maximumDownloads = maximum === undefined ? {} : { maximumDownloads: readMaximum(maximum ?? undefined, kind) };
+  return ({ link }) => ({ ...name, ...life, link: { ...link, kind, ...passwordHash, ...maximumDownloads } });
+}
+
+/** @throws ServiceError `bad-request` */
+function requireKnown(body: Readonly<Record<string, unknown>>, members: readonly string[]): void {
+  const unknown = Object.keys(body).find((name) => !members.includes(name));
+  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
 }
 
 function readMaximum(value: unknown, kind: LinkDetails['kind']): number | undefined {

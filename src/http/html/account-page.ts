@@ -180,7 +180,9 @@ ${items}
 /** Renders the name of a folder, as a link if it exists and the account may list it. */
 export function folderLink(language: Language, files: AccountFiles, folder: VirtualPath): Html {
   const name = folderHtml({ language }, folder);
-  return files.may(folder, 'listFolder') && inspect(files, folder)?.entry?.isFolder ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
+  return files.may(folder, 'listFolder') && inspect(files, folder)?.entry?.isFolder
+    ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>`
+    : name;
 }
 
 function placedLooks({ path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): string {

@@ -1,5 +1,5 @@
 import type { Grant } from '../../auth/grants/grant.ts';
-import { readLinkOrder } from '../../auth/grants/link-order.ts';
+import { readLinkChange, readLinkOrder } from '../../auth/grants/link-order.ts';
 import { shownLink } from '../../auth/grants/shown-grant.ts';
 import { requireLinks, requireSharable } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -13,11 +13,13 @@ import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonObject } from '../request/request-body.ts';
 import { itemId, linkUrlPath, reservedName } from '../request/request-target.ts';
 
+const notJson = 'A link must be described as application/json.';
+
 /** Answers POST of a new link (docs/spec/links.md#making-links). Only this reply, with status 201, shows the link's URL. */
 async function makeLink(exchange: Exchange): Promise<Response> {
   const { account, context, files } = signedIn(exchange);
-  requireLinks(signedIn(exchange).files);
-  const body = await readJsonObject(exchange, 'A link must be described as application/json.');
+  requireLinks(files);
+  const body = await readJsonObject(exchange, notJson);
   const { grants } = exchange.service;
   const order = await readLinkOrder(body, account.links, grants.clock.nowMs());
   const [path] = order.paths;
@@ -49,12 +51,29 @@ export function postLinks(exchange: Exchange): Promise<Response> {
   return postSharedForm(exchange, { own: () => ownLinks(exchange), revoke: (ids) => revoke(exchange, ids) });
 }
 
+async function ownLink(exchange: Exchange): Promise<Grant> {
+  const id = itemId(exchange.target);
+  const link = (await ownLinks(exchange)).find((own) => own.id === id);
+  if (!link) throw new ServiceError('not-found', 'There is no such link.');
+  return link;
+}
+
+/** Answers PATCH of a link with its new settings (docs/spec/links.md#changing-links). */
+export async function changeLink(exchange: Exchange): Promise<Response> {
+  const { account, context, files } = signedIn(exchange);
+  requireLinks(files);
+  const body = await readJsonObject(exchange, notJson);
+  const { id, link, paths: [path = '/' as VirtualPath] = [] } = await ownLink(exchange);
+  const kind = link?.kind ?? 'download';
+  requireSharable(files, path, kind);
+  const { grants } = exchange.service;
+  const change = await readLinkChange(body, kind, account.links, grants.clock.nowMs());
+  return respond(exchange, jsonReply(200, shownLink(await grants.change(id, change, account.name, context)), uncached));
+}
+
 /** Answers DELETE of a link with 204. Before the reply, the link ends for all visitors, and their downloads are cut. */
 export async function revokeLink(exchange: Exchange): Promise<Response> {
-  const id = itemId(exchange.target);
-  const own = await ownLinks(exchange);
-  if (!own.some((link) => link.id === id)) throw new ServiceError('not-found', 'There is no such link.');
-  await revoke(exchange, [id]);
+  await revoke(exchange, [(await ownLink(exchange)).id]);
   return respond(exchange, { status: 204 });
 }
 

@@ -1,4 +1,4 @@
-import { type Grant, type GrantChange, type GrantEnd, isForgettable, whyOver } from '../../auth/grants/grant.ts';
+import { type Grant, type GrantChange, type GrantEnd, isForgettable, type LinkChange, whyOver } from '../../auth/grants/grant.ts';
 import { type GrantStore, maxVisits, requireRoom, useRecordedEveryMs, visitCountedEveryMs } from '../../auth/grants/grant-store.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { ExpiringMap } from '../../lib/expiring-map.ts';
@@ -83,6 +83,14 @@ export class FileGrants implements GrantStore {
     await this.#file.write(shortened ? [{ id, expiresMs }] : []);
   }
 
+  async revise(id: string, change: (grant: Grant) => LinkChange): Promise<Grant | undefined> {
+    const known = this.index.get(id);
+    if (!known || known.end) return undefined;
+    const revised = { ...known, ...change(known), revision: (known.revision ?? 0) + 1 };
+    await this.put([revised]);
+    return this.index.get(id);
+  }
+
   use({ id }: Pick<Grant, 'id'>, address: string): void {
     const atMs = Math.round(this.#clock.nowMs());
     const known = this.index.get(id);
@@ -131,7 +139,7 @@ export class FileGrants implements GrantStore {
     await this.#file.write(items);
   }
 
-  /** Tells the listeners which grants have ended, or will now end earlier. */
+  /** Tells the listeners which grants have ended, or have another expiry. */
   tell(grants: readonly Grant[]): void {
     if (grants.length > 0) for (const listener of this.#listeners) listener(grants);
   }

@@ -1,4 +1,4 @@
-import { type Grant, type GrantEnd, isForgettable, mergeGrants, parseGrant } from '../../auth/grants/grant.ts';
+import { type Grant, type GrantEnd, isForgettable, type LinkChange, mergeGrants, parseGrant } from '../../auth/grants/grant.ts';
 import { type GrantStore, maxVisits, useRecordedEveryMs, visitCountedEveryMs } from '../../auth/grants/grant-store.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
@@ -19,7 +19,7 @@ const forgetEveryMs = 3_600_000;
 /** Maximum number of grants that one command reads or writes. */
 const pageGrants = 500;
 
-/** Maximum number of attempts to add a grant while other nodes change grants, too. */
+/** Maximum number of attempts to add or revise a grant while other nodes change grants, too. */
 const addAttempts = 50;
 
 /**
@@ -108,6 +108,20 @@ export class RedisGrants implements GrantStore {
     await this.#link.run(endScript, this.#keys(), [id, '', expiresMs]);
   }
 
+  async revise(id: string, change: (grant: Grant) => LinkChange): Promise<Grant | undefined> {
+    for (let attempt = 0; attempt < addAttempts; attempt++) {
+      await this.#refresh();
+      const known = this.#local.get(id);
+      if (!known || known.end) return undefined;
+      const revised = { ...known, ...change(known), revision: (known.revision ?? 0) + 1 };
+      const args = [id, JSON.stringify(withoutCounters(revised)), this.#sequence];
+      if (Number(await this.#link.run(addScript, this.#keys(), args)) === 0) continue;
+      await this.#local.put([revised]);
+      return this.#local.get(id);
+    }
+    throw new ServiceError('unavailable', 'Too many tokens and links are changed at the same time. Try again.');
+  }
+
   use(grant: Grant, address: string): void {
     const before = this.#local.get(grant.id)?.used?.atMs ?? 0;
     this.#local.use(grant, address);
@@ -181,7 +195,7 @@ export class RedisGrants implements GrantStore {
 
   #differs(grant: Grant): boolean {
     const known = this.#local.get(grant.id);
-    return !known || known.end?.atMs !== grant.end?.atMs || known.expiresMs !== grant.expiresMs;
+    return !known || differ(known, grant);
   }
 
   async #withCounts(grants: readonly Grant[]): Promise<Grant[]> {
@@ -206,8 +220,8 @@ export class RedisGrants implements GrantStore {
       const texts = (await caller.call(['HMGET', grantsKey, ...page.map(({ id }) => id)])) as (string | null)[];
       const lacking = page.flatMap((grant, index) => {
         const there = texts[index] == null ? undefined : this.#read(grant.id, texts[index]);
-        if (there && (there.end || !grant.end) && there.expiresMs <= grant.expiresMs) return [];
-        return [grant.id, JSON.stringify(withoutCounters(there ? mergeGrants(there, grant) : grant))];
+        const merged = there ? mergeGrants(there, grant) : grant;
+        return there && !differ(there, merged) ? [] : [grant.id, JSON.stringify(withoutCounters(merged))];
       });
       if (lacking.length > 0) await caller.run(restoreScript, this.#keys(), lacking);
       const counts = page.flatMap(({ id, downloads, opened }) => [
@@ -233,6 +247,11 @@ export class RedisGrants implements GrantStore {
       this.#log.debug('old tokens and links could not be forgotten', { reason });
     }
   }
+}
+
+/** Returns whether two copies of a grant differ, apart from their counters. */
+function differ(first: Grant, second: Grant): boolean {
+  return first.end?.atMs !== second.end?.atMs || first.expiresMs !== second.expiresMs || first.revision !== second.revision;
 }
 
 function withoutCounters({
