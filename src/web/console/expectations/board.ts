@@ -8,7 +8,7 @@ import { actionButton, heading, panel, type Stage, showCount, tell } from '../se
 import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueTable } from './due-table.ts';
-import { askRecent, countOf, describeSender, dueText, isMiss, showState } from './occurrences.ts';
+import { askRecent, countOf, describeSender, dueText, isMiss, readerZone, showState } from './occurrences.ts';
 
 /** Pause between an event and the request for the new state. Many excuses at once cause many events. */
 const pauseMs = 500;
@@ -31,7 +31,7 @@ export async function showBoard({ main, route: { query }, signal }: Stage): Prom
     scheduleColumns,
     ({ expectation }) => expectation,
   );
-  const todayPanel = panel(dueText('dueToday'), today.element);
+  const todayPanel = panel(dueText('dueToday'), make('p.hint', dueText('dueAllYourTimes', { zone: readerZone })), today.element);
   const openPanel = panel(dueText('dueOpen'), open.element);
   const schedulePanel = panel(dueText('dueSchedules'), schedules.element);
   const cut = make('p.hint', { hidden: true });

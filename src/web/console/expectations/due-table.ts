@@ -49,7 +49,7 @@ interface DueTable {
 
 /**
  * Builds a table with a row for each group of due times. A button in the row shows each day, or each due time of the day, in its own row;
- * the latest comes first, but today is read from morning to evening. The due times of a day are loaded when it is opened.
+ * the latest day comes first, and each day is read from morning to evening. The due times of a day are loaded when it is opened.
  */
 export function dueTable(caption: string, { groupOf, nameOf, isToday = false, reload }: DueTable) {
   const opened = new Set<string>();
@@ -127,14 +127,13 @@ export function dueTable(caption: string, { groupOf, nameOf, isToday = false, re
       ];
     const singles = known.get(key);
     if (!singles) missing.set(key, runs);
-    return [row, ...inOrder(sameStates(singles ?? [])).flatMap((same) => unfolded(row, same))];
+    return [row, ...sameStates(singles ?? []).flatMap((same) => unfolded(row, same))];
   };
-  const inOrder = <T>(times: readonly T[]) => (isToday ? times : times.toReversed());
   const unfolded = ({ key, level }: Row, same: Runs): Row[] => {
     const rows = same.map((one): Row => ({ key: `${key} ${one.first}`, runs: [one], level: level + 1, isDayKnown: true }));
-    if (isMiss(same[0]) || same.length <= maxUnfolded) return [...inOrder(rows)];
+    if (isMiss(same[0]) || same.length <= maxUnfolded) return rows;
     const folded: Row = { key: `${key} ${same[0].state} ${same[0].first}`, runs: same, level: level + 1, isDayKnown: true };
-    return opened.has(folded.key) ? [folded, ...inOrder(rows).map((one) => ({ ...one, level: level + 2 }))] : [folded];
+    return opened.has(folded.key) ? [folded, ...rows.map((one) => ({ ...one, level: level + 2 }))] : [folded];
   };
   const render = async (known: typeof loaded): Promise<void> => {
     for (let now = known; ; ) {
