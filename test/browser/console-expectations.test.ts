@@ -37,7 +37,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   assert.equal(await dialog.locator('input:invalid').count(), 1, 'a reason is needed');
   await dialog.getByLabel('Reason').fill('None to pay.');
   await dialog.getByRole('button', { name: 'Excuse' }).click();
-  await page.getByText('Excused.').waitFor();
+  await page.getByText(/^The file of .+, .+, was excused\.$/).waitFor();
   await row('Bills').getByText('excused', { exact: true }).waitFor();
   assert.match(await row('Bills').innerText(), /Reason: None to pay\./);
   await page.setViewportSize({ width: 375, height: 800 });
@@ -47,7 +47,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
 
   await row('Bills').getByRole('button', { name: 'Expect once more' }).click();
   await dialog.getByRole('button', { name: 'Expect once more' }).click();
-  await page.getByText('The file is expected once more.').waitFor();
+  await page.getByText(/^The file of .+, is expected once more\.$/).waitFor();
   await row('Bills').getByText('waiting', { exact: true }).waitFor();
   await server.put('/home/bills.csv', 'x');
   await row('Bills').getByText('in time', { exact: true }).waitFor();
@@ -139,7 +139,7 @@ browserTest('an expectation that fails again and again has one row, which unfold
   await rows.nth(1).getByRole('button', { name: 'Show the 6 due times' }).click();
   await rows.nth(7 + 6).waitFor();
   const times = await rows.locator('.inner').allInnerTexts();
-  assert.deepEqual(times, ['00:50', '00:40', '00:30', '00:20', '00:10', '00:00'], 'the latest comes first, without the day');
+  assert.deepEqual(times, ['00:00', '00:10', '00:20', '00:30', '00:40', '00:50'], 'from morning to evening, without the day');
   await rows.nth(2).getByRole('button', { name: 'Excuse', exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Reason').fill('One alone');
@@ -152,7 +152,7 @@ browserTest('an expectation that fails again and again has one row, which unfold
   await dialog.getByLabel('Reason').fill('The sender moved.');
   await dialog.getByRole('heading', { name: `Excuse ${count - 1} missing files?` }).waitFor();
   await dialog.getByRole('button', { name: 'Excuse all' }).click();
-  await page.getByText(`${count - 1} files excused.`).waitFor();
+  await page.getByText(`${count - 1} files of Feed were excused.`).waitFor();
   await open.waitFor({ state: 'hidden' });
   await until('the number of missing files is shown', async () => Number(await counted.textContent()) <= 6);
   const held: Route[] = [];

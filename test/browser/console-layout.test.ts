@@ -335,8 +335,10 @@ browserTest('a message covers nothing, and the buttons of a handler have one lin
   await page.locator('.handler').first().getByRole('button', { name: 'Testen' }).click();
   const message = page.locator('#notices .notice');
   await message.waitFor();
-  const [link, content, wide] = await boxesOf(page.locator('#sections a').last(), page.locator('main'), message);
-  assert.ok(link && content && wide && wide.top >= link.bottom && wide.right <= content.left, 'a message beside the content');
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+  const [card, main, wide, close] = await boxesOf(page.locator('.handler').last(), page.locator('main'), message, message.locator('button'));
+  assert.ok(card && main && wide && close && wide.left > main.left && wide.top >= card.bottom, 'a message below the content');
+  assert.ok(wide.width >= 320 && wide.width <= 420 && wide.right - close.right < 12, JSON.stringify({ wide, close }));
   await page.setViewportSize({ width: 375, height: 700 });
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
   const [last, told] = await boxesOf(page.locator('.handler').last(), message);

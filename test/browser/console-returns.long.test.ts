@@ -32,7 +32,8 @@ browserTest('after the server was killed and restarted, the console asks for the
   // Sessions of administrators end with the process, so the page asks for the login. No reload is necessary.
   await page.getByLabel('User name').waitFor({ timeout: 15_000 });
   await page.getByText('Your session has ended: the server was restarted').waitFor();
-  await page.getByLabel('User name').fill('olga');
+  assert.equal(await page.getByLabel('User name').inputValue(), 'olga', 'the last name is filled in');
+  await page.locator('#password:focus').waitFor();
   await page.getByLabel('Password').fill(operatorPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await badge.getByText('live').waitFor();

@@ -99,10 +99,10 @@ export async function endSessionAndLiftBan(page: Page, { console, files }: Insta
     await page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
     await page.getByText(done).waitFor();
   };
-  await remove('Sessions', 'End', 'The session has ended.');
+  await remove('Sessions', 'End', 'The session has ended:');
   await panelOf('Sessions').getByText('Nobody is logged in.').waitFor();
   for (const client of files) assert.equal((await client.get('/home/', session)).status, 401);
   await panelOf('Bans').getByText('203.0.113.9').waitFor();
-  await remove('Bans', 'Lift', 'The ban was lifted.');
+  await remove('Bans', 'Lift', 'The ban was lifted:');
   for (const client of files) assert.equal((await client.get('/home/', { headers })).status, 200);
 }

@@ -9,7 +9,7 @@ import { listen, pauseMs } from './live.ts';
 import { showOverview } from './overview/overview.ts';
 import { ask, Refused, withQuery } from './request.ts';
 import { hashFor, parseRoute, type Route, type SectionName, sectionNames } from './route.ts';
-import { heading, isAbort, loadingLine, problem, type Stage, showFrame, tell, wayTo } from './section.ts';
+import { heading, isAbort, loadingLine, problem, type Stage, showCount, showFrame, tell, wayTo } from './section.ts';
 import { findSession, loginToken, noteLoss, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
@@ -287,13 +287,13 @@ const collectMs = 200;
 /** Keeps the numbers in the frame right while others decide about uploads. The overview has a stream of its own for this. */
 function followFrame(signal: AbortSignal): void {
   let timer = 0;
-  const read = () => ask<Overview>('GET', '/api/overview', { signal }).then(showFrame, () => {});
-  const readLater = () => {
+  const read = (show: (overview: Overview) => void) => ask<Overview>('GET', '/api/overview', { signal }).then(show, () => {});
+  const readLater = (afterMs = collectMs) => {
     clearTimeout(timer);
     timer = window.setTimeout(() => {
       document.dispatchEvent(new Event('heldchange'));
-      void read();
-    }, collectMs);
+      void read(({ held_uploads }) => showCount('held', held_uploads ?? 0));
+    }, afterMs);
   };
   let run = new AbortController();
   // Browsers open few connections to a server, so a page that nobody sees has no stream.
@@ -302,11 +302,12 @@ function followFrame(signal: AbortSignal): void {
     run = new AbortController();
     if (document.hidden) return;
     listen(withQuery('/api/events/live', { id: heldEvents }), AbortSignal.any([signal, run.signal]), {
-      messages: { message: readLater },
-      onState: (isOpen) => isOpen && readLater(),
+      messages: { message: () => readLater() },
+      // Before the stream is open, others could decide unnoticed.
+      onState: (isOpen) => isOpen && readLater(0),
     });
   };
-  void read();
+  void read(showFrame);
   follow();
   document.addEventListener('visibilitychange', follow, { signal });
   signal.addEventListener('abort', () => clearTimeout(timer));

@@ -30,7 +30,7 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
     }
   }
   main.replaceChildren(form(message, onSuccess));
-  main.querySelector('input')?.focus();
+  main.querySelector<HTMLElement>(lastName === '' ? '#username' : '#password')?.focus();
 }
 
 function problemText(error: unknown, refusal: 'linkOver' | 'signInFailed'): string {
@@ -41,7 +41,14 @@ function problemText(error: unknown, refusal: 'linkOver' | 'signInFailed'): stri
 
 function form(message: string | undefined, onSuccess: () => void): HTMLElement {
   const problem = make('p.notice.error', { hidden: message === undefined, role: 'alert' }, message);
-  const name = make('input', { id: 'username', autocomplete: 'username', required: true, autocapitalize: 'none', spellcheck: false });
+  const name = make('input', {
+    id: 'username',
+    value: lastName,
+    autocomplete: 'username',
+    required: true,
+    autocapitalize: 'none',
+    spellcheck: false,
+  });
   const password = make('input', { id: 'password', type: 'password', autocomplete: 'current-password', required: true });
   const button = make('button.primary', text('signIn'));
   const element = make(
@@ -81,6 +88,8 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
 }
 
 let administrator: SignedIn | undefined;
+/** Name of the administrator whose session ended without a logout; otherwise empty. */
+let lastName = '';
 /** Whether a session has ended without a logout. */
 let hasEnded = false;
 
@@ -109,6 +118,7 @@ export function mayReview(): boolean {
 export async function findSession(): Promise<SignedIn | undefined> {
   try {
     administrator = await ask<SignedIn>('GET', '/api/me');
+    lastName = administrator.name;
     sessionStorage.removeItem(lostMark);
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;
@@ -120,6 +130,7 @@ export async function findSession(): Promise<SignedIn | undefined> {
 
 export async function signOut(): Promise<void> {
   await ask('POST', '/api/logout');
+  lastName = '';
   administrator = undefined;
   sessionStorage.removeItem(lostMark);
 }

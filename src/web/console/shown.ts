@@ -88,7 +88,9 @@ function fillTime(element: HTMLTimeElement): void {
   const timeMs = Date.parse(element.dateTime);
   const { form } = element.dataset;
   if (form?.startsWith('age')) {
-    element.textContent = agoText(timeMs, form === 'ageInPhrase');
+    const told = agoText(timeMs, form === 'ageInPhrase');
+    // Replacing a text would end its selection.
+    if (element.textContent !== told) element.textContent = told;
     return;
   }
   const [day, clock] = exactTime(timeMs, form?.startsWith('due'), form === 'inPhrase');
@@ -106,7 +108,7 @@ setInterval(() => {
   const which = isToday(filledMs) ? 'time[data-form^="age"]' : 'time[title]';
   filledMs = Date.now();
   for (const element of document.querySelectorAll<HTMLTimeElement>(which)) fillTime(element);
-}, 60_000);
+}, 10_000);
 
 export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });

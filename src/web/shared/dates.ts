@@ -76,9 +76,9 @@ function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string]
 /** Describes a time as lists of files do: minutes ago, a time of today or yesterday, days ago, or a date. */
 export function agoText(timeMs: number, isInPhrase = false): string {
   const nowMs = Date.now();
-  // In a phrase, the time of a few seconds ago is not "now", because "Last error now" says something else.
-  if (isInPhrase && timeMs <= nowMs && nowMs - timeMs < minuteMs) return relative.format(-Math.ceil((nowMs - timeMs + 1) / 1000), 'second');
-  const [shown] = timeWords(timeMs, nowMs);
+  // The time of a few seconds ago is not "now", because several times would look alike, and "Last error now" says something else.
+  const isRecent = timeMs <= nowMs && nowMs - timeMs < minuteMs;
+  const shown = isRecent ? relative.format(-Math.ceil((nowMs - timeMs + 1) / 1000), 'second') : timeWords(timeMs, nowMs)[0];
   return isInPhrase ? shown : capitalised(shown);
 }
 

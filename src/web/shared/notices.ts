@@ -39,7 +39,7 @@ export function notice(
   const list = byId('notices');
   for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
-  while (list.children.length > maxAtOnce) (list.querySelector(':not(.error, :last-child)') ?? list.firstElementChild)?.remove();
+  while (list.children.length > maxAtOnce) (list.querySelector(':scope > :not(.error, :last-child)') ?? list.firstElementChild)?.remove();
   return remove;
 }
 

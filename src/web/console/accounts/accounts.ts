@@ -168,19 +168,15 @@ function explainPanel(account = '', knownGroup = ''): HTMLElement {
   const method = choice('method', methods);
   const pathField = field(text('path'), path);
   const destinationField = field(accountText('destination'), destination);
+  const groupField = field(accountText('groupOptional'), group);
+  groupField.title = accountText('groupHint');
   const showFields = () => {
     pathField.hidden = method.value === 'LOGIN';
     destinationField.hidden = method.value !== 'MOVE' && method.value !== 'COPY';
   };
   method.addEventListener('change', showFields);
   showFields();
-  const fields = [
-    field(text('account'), user),
-    field(accountText('groupOptional'), group),
-    field(accountText('method'), method),
-    pathField,
-    destinationField,
-  ];
+  const fields = [field(text('account'), user), field(accountText('method'), method), pathField, destinationField, groupField];
   return questionPanel('explain', fields, async () => {
     const body = {
       user: user.value,

@@ -257,7 +257,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
         : ask('DELETE', withQuery(`/api/${name}`, { id: item.id }));
     if (!(await confirm(accountText(`${name}_question`), content, button, act, name === 'uploads' ? accountText('keepIt') : undefined)))
       return;
-    notice(accountText(`${name}_removed`));
+    notice(accountText(`${name}_removed`, { name: clear(labelOf(item)) }));
     await load();
   };
   const restore = async (item: Item) => {
@@ -292,7 +292,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     const button = { label: accountText('trash_empty_count', { count: total }), kind: 'primary danger' } as const;
     const act = () => ask('DELETE', withQuery('/api/trash', of === undefined ? { all: '1' } : { account: of }));
     if (!(await confirm(accountText('trash_empty_question'), content, button, act))) return;
-    notice(accountText('trash_removed'));
+    notice(accountText('trash_removed', { name: whose }));
     await load();
   };
   const empty =

@@ -1,4 +1,5 @@
 import type { OccurrenceRun, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import { exactTime } from '../../shared/dates.ts';
 import { cancelButton, progressBar, ask as putQuestion } from '../../shared/dialogs.ts';
 import { type Child, make, makeButton } from '../../shared/dom.ts';
 import { partTexts, sizeText } from '../../shared/locale.ts';
@@ -164,6 +165,11 @@ function subject({ name, due }: ToldOccurrence): HTMLElement {
   return make('p.stacked', datum(name), dueElement(due));
 }
 
+/** Names an occurrence in a message. */
+function namesIn({ name, due }: ToldOccurrence) {
+  return { name: clear(name), due: exactTime(Date.parse(due), true, true).join(' ') };
+}
+
 function actionUrl({ expectation }: ToldOccurrence, action: string): string {
   return `/api/expectations/${encodeURIComponent(expectation)}/${action}`;
 }
@@ -213,7 +219,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
       isStopped = true;
     },
   });
-  if (count > 0) notice(dueText('excuseDone', { count }));
+  if (count > 0) notice(dueText('excuseDone', { count, ...namesIn(first) }));
   return count > 0;
 }
 
@@ -228,7 +234,7 @@ async function excuse(one: ToldOccurrence): Promise<boolean> {
   const content = [subject(one), field(dueText('excuseReason'), reason), make('p.hint', dueText('excuseEffect'))];
   const send = () => sendExcuse(one, reason.value.trim());
   const isDone = await confirm(dueText('excuseQuestion'), content, { label: dueText('excuse'), kind: 'primary' }, send);
-  if (isDone) notice(dueText('excuseDone', { count: 1 }));
+  if (isDone) notice(dueText('excuseDone', { count: 1, ...namesIn(one) }));
   return isDone;
 }
 
@@ -238,6 +244,6 @@ async function expectAgain(one: ToldOccurrence): Promise<boolean> {
   const content = [subject(one), field(dueText('expectUntil'), until), make('p.hint', dueText('expectAgainEffect'))];
   const send = () => ask('POST', actionUrl(one, 'expect-again'), { body: { due: one.due, until: new Date(until.value).toISOString() } });
   const isDone = await confirm(dueText('expectAgainQuestion'), content, { label: dueText('expectAgain'), kind: 'primary' }, send);
-  if (isDone) notice(dueText('expectAgainDone'));
+  if (isDone) notice(dueText('expectAgainDone', namesIn(one)));
   return isDone;
 }

@@ -146,7 +146,7 @@ function suspension(uuid: string, { url, until }: HandlerView['suspended_urls'][
     undefined,
     async () => {
       await ask('POST', `/api/handlers/${encodeURIComponent(uuid)}/lift-suspension`, { body: { url } });
-      notice(handlerText('suspensionLifted'));
+      notice(handlerText('suspensionLifted', { url: clear(url) }));
       await refresh();
     },
     'quiet',

@@ -316,14 +316,18 @@ export async function showHeld({ main, route: { query }, signal }: Stage): Promi
     timer = window.setTimeout(() => void load().catch(loadLater), pauseMs);
     pauseMs = Math.min(pauseMs * 1.5, pausesMs.max);
   };
-  let loads = 0;
-  const load = async () => {
+  let newest: Promise<void>;
+  const load = () => {
     clearTimeout(timer);
-    const turn = ++loads;
+    const own: Promise<void> = show(() => own === newest);
+    newest = own;
+    return own;
+  };
+  const show = async (isNewest: () => boolean): Promise<void> => {
     const path = withQuery('/api/held', { account: account ?? '' });
     const { items, total } = await ask<{ items: Held[]; total: number }>('GET', path, { signal });
     // A later request has newer data, but its reply can arrive earlier.
-    if (turn !== loads) return;
+    if (!isNewest()) return newest;
     // The upload that has waited longest comes first.
     items.sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
     keep(items);

@@ -197,7 +197,8 @@ function errorCount({ id, count, first, failures, component: handler }: Incident
 
 function errorTimes({ time, first, count }: Incident): HTMLElement {
   const latest = ageElement(time);
-  const isLonger = count > 1 && first !== '' && ageElement(first).textContent !== latest.textContent;
+  // Errors within a minute are one moment.
+  const isLonger = count > 1 && Date.parse(time) - Date.parse(first) >= 60_000 && ageElement(first).textContent !== latest.textContent;
   return make('span', latest, ' ', isLonger && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
 }
 
