@@ -336,7 +336,12 @@ browserTest('a message covers nothing, and the buttons of a handler have one lin
   const message = page.locator('#notices .notice');
   await message.waitFor();
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
-  const [card, main, wide, close] = await boxesOf(page.locator('.handler').last(), page.locator('main'), message, message.locator('button'));
+  const [card, main, wide, close] = await boxesOf(
+    page.locator('.handler').last(),
+    page.locator('main'),
+    message,
+    message.locator('button'),
+  );
   assert.ok(card && main && wide && close && wide.left > main.left && wide.top >= card.bottom, 'a message below the content');
   assert.ok(wide.width >= 320 && wide.width <= 420 && wide.right - close.right < 12, JSON.stringify({ wide, close }));
   await page.setViewportSize({ width: 375, height: 700 });
