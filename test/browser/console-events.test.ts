@@ -246,3 +246,17 @@ browserTest('the page of an event names the handlers for which it waits, or says
   await page.goto(`${console.url}/#events/${uuidOf('40021')}`);
   await panel.getByText('No handler wants this event.').waitFor();
 });
+
+browserTest('events whose client is unknown show no address', async (t) => {
+  const { server, console } = await startConsole(t);
+  await server.put('/home/a.txt', 'a');
+  const page = await openBrowser(t, { expectedErrors: /401/, viewport: { width: 1920, height: 900 } });
+  await page.route(/\/api\/events\?/, async (route) => {
+    const reply = await route.fetch();
+    await route.fulfill({ response: reply, body: (await reply.text()).replaceAll('"address":"127.0.0.1"', '"address":"0.0.0.0"') });
+  });
+  await signIn(page, console.url, '#events?id=40017');
+  const row = page.locator('.listed tbody tr').first();
+  await row.getByText('alice').waitFor();
+  assert.equal(await row.locator('td').last().innerText(), '–');
+});

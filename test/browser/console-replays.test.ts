@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Route } from 'playwright-core';
 import { eventIds } from '../../src/events/event-ids.ts';
-import { browserTest, openBrowser } from '../support/browser.ts';
+import { boxesOf, browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, signIn, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
@@ -114,9 +114,7 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   for (const name of ['never', 'neither']) await server.put(`/home/${name}.txt`, 'x');
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '#deliveries');
-  const [code, phrase] = [page.locator('td.reply'), page.locator('td.reply .phrase')];
-  assert.equal((await code.innerText()).trim(), '500');
-  await phrase.waitFor({ state: 'hidden' });
+  assert.match(await page.locator('td.reply').innerText(), /^500\s+Internal Server Error$/, 'there is room for the words');
   await page.getByLabel('Select all that are shown').waitFor();
   const choice = page.getByLabel('Handler');
   await choice.selectOption('CRM');
@@ -197,4 +195,32 @@ browserTest('a replay of one event goes first to the handlers that have not rece
   await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
   await until('the event was sent again', async () => bad.requests.length === 2);
   assert.equal(good.requests.length, 1, 'the handler that has the event does not receive it again');
+});
+
+browserTest('the head of a long list stays below the bar of the chosen rows, and both lines of a delivery begin at one edge', async (t) => {
+  const { server, console } = await startConsole(t, {
+    event_handlers: { crm: { type: 'http', target: '40017', url: 'http://127.0.0.1:9/', fail_after_errors: 0, retry_count: 0 } },
+  });
+  for (let number = 0; number < 30; number++) await server.put(`/home/${number}.txt`, 'a');
+  const deliveries = async () => (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>().deliveries;
+  await until('the deliveries failed', async () => (await deliveries()).length === 30);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#deliveries');
+  const [box, head] = [page.locator('td.chooses input').nth(20), page.locator('.of-files thead')];
+  for (const [width, above] of [
+    [1280, 56],
+    [768, 0],
+  ] as const) {
+    await page.setViewportSize({ width, height: 500 });
+    await box.scrollIntoViewIfNeeded();
+    assert.equal((await head.boundingBox())?.y, above, `at ${width} px`);
+    await box.check();
+    const [bar, stays] = await boxesOf(page.locator('.bulk'), head);
+    assert.ok(bar && stays && bar.top === above && Math.abs(stays.top - bar.bottom) < 1.5, JSON.stringify({ width, bar, stays }));
+    await box.uncheck();
+  }
+  await page.setViewportSize({ width: 640, height: 500 });
+  const row = page.locator('.of-files tbody tr').first();
+  const [outcome, kind] = await boxesOf(row.locator('.outcome'), row.locator('.kind'));
+  assert.ok(outcome && kind && outcome.left === kind.left && kind.top > outcome.top, JSON.stringify({ outcome, kind }));
 });

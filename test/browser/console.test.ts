@@ -230,7 +230,7 @@ browserTest('the last field of a search and the button stay side by side even wi
   const { console } = await startConsole(t);
   for (const locale of ['de-DE', 'fr-FR']) {
     const page = await openBrowser(t, { expectedErrors: /401/, locale });
-    await signIn(page, console.url, '#deliveries?outcome=failed');
+    await signIn(page, console.url, '#deliveries?outcome=failed&since=2001-01-01T00:00:00.000Z');
     const ending = page.locator('.filter .ending :is(input, select, button)');
     await ending.nth(1).waitFor();
     for (const width of [768, 1024, 1280]) {

@@ -1,6 +1,6 @@
 import type { DeliveryPage, ListedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import type { ReplayList, ReplayView } from '../../../console/api/schemas/replays.ts';
-import { make } from '../../shared/dom.ts';
+import { make, makeButton } from '../../shared/dom.ts';
 import { withoutSpan } from '../events/query.ts';
 import { choice, field, filterForm, ofAccount, openSearch, selection, skipTo, timePresets } from '../fields.ts';
 import { findHandlers, handlerChoice, handlerText } from '../handler-names.ts';
@@ -93,6 +93,17 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
     HTMLInputElement,
     HTMLInputElement,
   ];
+  const period = make(
+    'div.period',
+    field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
+    field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
+  );
+  const custom = makeButton(text('customPeriod'), undefined, () => fold(!period.classList.contains('folded')), 'small custom');
+  const fold = (isFolded: boolean) => {
+    period.classList.toggle('folded', isFolded);
+    custom.ariaPressed = String(!isFolded);
+  };
+  fold(!query.has('since') && !query.has('until'));
   const fields = [
     field(text('handler'), handlerChoice(handlers)),
     field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),
@@ -100,13 +111,10 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
     field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' }), 'brief'),
     last,
     account,
-    make(
-      'div.period',
-      field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
-      field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
-    ),
+    period,
   ];
   const presets = timePresets(query, (next) => openSearch('deliveries', next));
+  presets.append(custom);
   const problemOf = (input: HTMLInputElement, form: HTMLFormElement) => {
     if (['since', 'until'].includes(input.name) && input.value !== '') last.value = '';
     if (input.name === 'event_id' && !/^\d{0,6}$/.test(input.value.trim())) return handlerText('wrongEventId');

@@ -10,11 +10,9 @@ import { outcomeBadge } from '../section.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, type Table } from '../table.ts';
 
-export const eventColumn: Column<DeliveryView> = { title: text('events'), cell: eventIds, className: 'kind second-line narrow' };
-
 /** Columns about the events of each delivery. */
 const eventColumns: Column<ListedDelivery>[] = [
-  eventColumn,
+  { title: text('events'), cell: eventIds, className: 'kind second-line narrow' },
   { title: text('file'), cell: fileName, className: 'second-line file' },
   { title: text('account'), cell: ({ first_event }) => eventAccount(first_event), className: 'third-line event-account' },
 ];
@@ -122,7 +120,7 @@ function eventAccount(event: ListedDelivery['first_event']): HTMLElement {
 }
 
 /** Shows the first event, and how many further events the request contained. The title of that number lists the IDs of all events. */
-function eventIds({ events, first_event }: DeliveryView & Partial<Pick<ListedDelivery, 'first_event'>>): HTMLElement {
+function eventIds({ events, first_event }: ListedDelivery): HTMLElement {
   const [first, ...others] = events;
   if (!first) return datum('');
   const title = `${text('eventCount', { count: events.length })}${colon}${[...new Set(events.map(({ id }) => id))].join(', ')}`;

@@ -2,7 +2,7 @@ import type { DeliveryPage, ListedDelivery, OpenedEvent } from '../../../console
 import type { EventView } from '../../../console/api/schemas/events.ts';
 import type { HandlerView } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
-import { deliveryTable, eventColumn } from '../deliveries/delivery-table.ts';
+import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { eventKind, eventMessage, namedEvent } from '../event-kinds.ts';
 import { findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
@@ -27,8 +27,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   const told = await toldDelivery(event, signal);
   const handler = [event.data.uuid, event.data.handler, event.component.uuid].find((uuid) => handlers.some((one) => one.uuid === uuid));
   const expectation = event.data.expectation;
-  // The column repeats the event of this page, unless a request had more events.
-  const ofEvent = deliveryTable(text('deliveriesOfEvent'), [], deliveries.some(({ events }) => events.length > 1) ? [eventColumn] : []);
+  const ofEvent = deliveryTable(text('deliveriesOfEvent'));
   ofEvent.show(deliveries);
   if (wanted_by.length === 0) ofEvent.sayIfEmpty(handlerText('wantedByNone'));
   // The service makes its own delivery even if somebody has sent the event by hand.
