@@ -254,55 +254,6 @@ browserTest('on a phone a link shows its limits as labels and its end with a wor
   }
 });
 
-browserTest(
-  'the page of links creates another address for a link, with the same settings, because the address of a link is not stored',
-  async (t) => {
-    const server = await startServer(t);
-    writeFileSync(join(server.home, 'plan.txt'), 'the plan');
-    const old = await makeLink(server, {
-      path: '/plan.txt',
-      note: 'For Bob',
-      maximum_downloads: 3,
-      expires: 3 * 86_400,
-      password: 'a word',
-    });
-    const page = await openFolder(t, server, {}, '/home/__svc__/links');
-    await page.getByRole('button', { name: 'Actions for plan.txt' }).click();
-    await page.getByRole('menuitem', { name: 'New address' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Note for the reader').waitFor();
-    assert.equal(await dialog.getByLabel('Note for the reader').inputValue(), 'For Bob');
-    assert.equal(await dialog.getByLabel('Maximum number of downloads').inputValue(), '3');
-    assert.equal(await dialog.getByLabel('Valid for').inputValue(), '3');
-    await assertAccessible(page, 'the dialog for a new address');
-    assert.equal(await dialog.getByLabel('Last day').isVisible(), false);
-    await dialog.getByLabel('Valid for').selectOption('date');
-    const inTenDays = new Date(Date.now() + 10 * 86_400_000).toLocaleDateString('sv');
-    await dialog.getByLabel('Last day').fill(inTenDays);
-    await assertAccessible(page, 'the dialog with a date');
-    await dialog.getByLabel('Password', { exact: true }).fill('another word');
-    await dialog.getByRole('button', { name: 'Create link' }).click();
-    await dialog.getByText('The link is ready').waitFor();
-    const listed = await server.send('GET', '/home/__svc__/links', { headers: { accept: 'application/json' } });
-    const end = new Date(`${inTenDays}T00:00`);
-    end.setDate(end.getDate() + 1);
-    const until = Date.parse(JSON.parse(listed.text).links[0].expires);
-    assert.ok(Math.abs(until - end.getTime()) < 5000, `the link ends with that day, not at ${new Date(until).toISOString()}`);
-    const url = await dialog.getByLabel('Address of the link').inputValue();
-    assert.notEqual(url, old.url);
-    await dialog.getByRole('button', { name: 'Done' }).click();
-    await page.getByText('0 of 3 downloads').nth(1).waitFor();
-    const authorization = `Basic ${btoa('x:another word')}`;
-    const read = await fetch(`${url}plan.txt`, { headers: { authorization } });
-    assert.equal(await read.text(), 'the plan');
-    await page.getByLabel('Select plan.txt').last().check();
-    await page.getByRole('button', { name: 'Revoke' }).click();
-    await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByText('One link was revoked.').waitFor();
-    await page.locator('tbody tr:only-child', { hasText: /created (now|\d+ minutes? ago)/ }).waitFor();
-  },
-);
-
 browserTest('a shared folder has a special icon, at once and on the next visit', async (t) => {
   const server = await startServer(t);
   for (const name of ['given', 'kept']) mkdirSync(join(server.home, name));

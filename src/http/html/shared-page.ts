@@ -21,10 +21,11 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
   const content = selectionTable(exchange, context, {
     url: sharedUrl,
     title,
-    actions: html`${itemButton('renew', language.text('newAddress'), 'share')}
+    actions: html`${itemButton('change', language.text('change'), 'rename')}
+${itemButton('renew', language.text('newAddress'), 'share')}
 ${itemButton('confirm-revoke', language.text('revoke'))}`,
     hint: html`<p class="hint">${language.text('sharedHint')}</p>`,
-    items: links.map((link) => linkItem(exchange, context, link)),
+    items: links.map((link) => linkItem(exchange, context, link, links.filter((other) => other.paths?.[0] === link.paths?.[0]).length > 1)),
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
     none: { icon: 'share', text: language.text('sharedNone') },
   });
@@ -34,7 +35,8 @@ ${itemButton('confirm-revoke', language.text('revoke'))}`,
   );
 }
 
-function linkItem(exchange: Exchange, context: PageContext, grant: Grant) {
+/** @param isOneOfMany whether there are other links to the same item. Without a note, its ID tells it from them */
+function linkItem(exchange: Exchange, context: PageContext, grant: Grant, isOneOfMany: boolean) {
   const { language } = context;
   const { id, link, name, createdMs, expiresMs, downloads = 0, used } = grant;
   const [isDrop, total] = [link?.kind === 'drop', link?.maximumDownloads];
@@ -50,7 +52,8 @@ function linkItem(exchange: Exchange, context: PageContext, grant: Grant) {
     used ? phraseWithTime(context, 'lastUsed', used.atMs) : isDrop && language.text('unused'),
     phraseWithTime(context, 'linkCreated', createdMs),
   ]);
-  const note = name !== '' && html`<p class="hint" dir="auto">${name}</p>`;
+  const said = name !== '' || !isOneOfMany ? name : `ID ${id}`;
+  const note = said !== '' && html`<p class="hint" dir="auto">${said}</p>`;
   const { path, isFolder } = linkedItem(grant);
   const entry = inspect(signedIn(exchange).files, path)?.entry;
   const state = { isFolder: entry?.isFolder ?? isFolder, isThere: entry !== undefined };

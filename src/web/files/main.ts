@@ -146,7 +146,7 @@ function startFields(): void {
 
 /**
  * Handles forms for the trash, links, held uploads and tokens without leaving the page: asks for confirmation in a dialog, restores items
- * of the trash, and renews a link. Without scripts, the service uses separate pages.
+ * of the trash, and changes or renews a link. Without scripts, the service uses separate pages.
  */
 function startQuestions(): void {
   document.addEventListener(
@@ -157,18 +157,19 @@ function startQuestions(): void {
       // `form.action` would be the button whose name is `action`.
       if (!isAccountPage(form.getAttribute('action') ?? '')) return;
       const asks = button.name === 'action' && button.value.startsWith('confirm-');
-      if (!asks && button.value !== 'restore' && button.value !== 'renew') return;
+      const isLink = button.value === 'renew' || button.value === 'change';
+      if (!asks && !isLink && button.value !== 'restore') return;
       event.preventDefault();
-      void (button.value === 'renew' ? renewLink(form, button) : answer(form, button, asks));
+      void (isLink ? editLink(form, button) : answer(form, button, asks));
     },
     { capture: true },
   );
 }
 
-async function renewLink(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
-  const again = () => void renewLink(form, button);
+async function editLink(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
+  const again = () => void editLink(form, button);
   const part = await partFor('share', () => import('./actions/share.ts'), notDone(button.textContent ?? ''), again);
-  await part?.shareAgain(form);
+  await (button.value === 'change' ? part?.changeSelected : part?.shareAgain)?.(form);
 }
 
 async function answer(form: HTMLFormElement, button: HTMLButtonElement, asks: boolean): Promise<void> {
