@@ -118,7 +118,10 @@ browserTest('an expectation that fails again and again has one row, which unfold
   );
   assert.match(await schedules.filter({ hasText: 'Feed' }).innerText(), /missing/);
   const counted = page.locator('#sections [data-section="expectations"] .count');
-  assert.ok(Number(await counted.textContent()) >= count, 'the link to the section has the number, with the due times of today');
+  await until(
+    'the link to the section has the number, with the due times of today',
+    async () => Number(await counted.textContent()) >= count,
+  );
   await page.setViewportSize({ width: 375, height: 800 });
   const lefts = await open
     .locator('tbody tr')
