@@ -42,7 +42,7 @@ ${language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPat
 <button type="button" class="quiet" id="section" popovertarget="sections"><span id="section-name"></span><span id="sum" class="count"></span>${icon('down')}</button>
 <p id="server" class="hint"></p>
 <div class="account">
-<button type="button" class="quiet opener" popovertarget="menu"><span id="me">${icon('settings')}<span class="hidden">${language.text('settings')}</span></span>${icon('down')}</button>
+<button type="button" class="quiet opener" popovertarget="menu"><span id="me">${icon('globe')}<span class="hidden">${language.text('settings')}</span></span>${icon('down')}</button>
 <div id="menu" popover>
 ${themeChoice(context)}
 ${languageChoice(context)}

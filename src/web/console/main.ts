@@ -61,7 +61,7 @@ function showNavigation(administrator: SignedIn | undefined): void {
           make('span.who', make('bdi', clear(administrator.name))),
           make('span.badge.calm', text(administrator.role)),
         ]
-      : [icon('settings'), make('span.hidden', text('settings'))]),
+      : [icon('globe'), make('span.hidden', text('settings'))]),
   );
 }
 

@@ -62,7 +62,8 @@ function signInLink({ language, url }: PageContext) {
 }
 
 function anybody({ language }: PageContext) {
-  return html`${icon('settings')}<span class="hidden">${language.text('settings')}</span>`;
+  const name = languages.find(({ tag }) => tag === language.tag)?.name;
+  return html`${icon('globe')}<span class="hidden">${language.text('settings')} </span><span>${name}</span>`;
 }
 
 function whoIs({ language }: PageContext, { name }: PageAccount) {
