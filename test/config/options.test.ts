@@ -34,6 +34,25 @@ function optionText(where: string, option: string, value: string): string {
   return JSON.stringify(configWith(where, option, '@')).replace('"@"', () => value);
 }
 
+test('a fault in a file of JSON is told in the words of JSON, at its place, and without the text around it', () => {
+  const faultOf = (text: string): Finding | undefined => {
+    try {
+      parseSource('/etc/svc/svc.config.json', text);
+      return undefined;
+    } catch (error) {
+      assert.ok(error instanceof ConfigError, String(error));
+      assert.equal(JSON.stringify(error.findings).includes('marker'), false, 'the text can be a secret');
+      return error.findings[0];
+    }
+  };
+  const missingComma = faultOf('{\n  "services": {\n    "marker": {"type": "http" "port": 0}\n  }\n}\n');
+  assert.deepEqual([missingComma?.code, missingComma?.line, missingComma?.column], ['syntax', 3, 31]);
+  assert.match(missingComma?.message ?? '', /^This is not valid JSON: Expected ',' or '}' after property value\.$/);
+  assert.equal(faultOf('{"server": {"name": "a"}')?.line, 1);
+  assert.equal(faultOf('{"server": {"name": marker: }')?.code, 'syntax', 'a fault whose words would quote the text');
+  assert.equal(faultOf('{"server": {"name": "a",}}'), undefined, 'a comma more than JSON permits is accepted');
+});
+
 /** Options without a row of their own: entries of maps, and those that another row documents. */
 const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'uploads', 'held', 'password_policy', 'security_policy']);
 

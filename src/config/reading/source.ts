@@ -93,6 +93,18 @@ function decode(file: string, bytes: Buffer): string {
   }
 }
 
+/** Reports the first fault of a text as JSON. A message that quotes the text, which may be a secret, is left out. */
+function refuseAsJson(text: string, refuse: (code: FindingCode, message: string, line: number, column: number) => never): void {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    const [, reason, position] = /^(.+) in JSON at position (\d+)/.exec((error as SyntaxError).message) ?? [];
+    if (reason === undefined) return;
+    const before = text.slice(0, Number(position)).split('\n');
+    refuse('syntax', `This is not valid JSON: ${reason}.`, before.length, (before.at(-1)?.length ?? 0) + 1);
+  }
+}
+
 /** Parses a configuration text. @throws ConfigError if it does not parse */
 export function parseSource(file: string, text: string): Source {
   const refuse = (code: FindingCode, message: string, line = 1, column = 1): never => {
@@ -100,6 +112,7 @@ export function parseSource(file: string, text: string): Source {
   };
   const { document, lines, problems } = parseYaml(text.replace(/^\ufeff/, ''));
   const findings = problems.map((problem): Finding => ({ severity: 'error', file, path: '', ...problem }));
+  if (!document && file.endsWith('.json')) refuseAsJson(text, refuse);
   if (!document) throw new ConfigError(findings, text);
   const prefix = basename(file) === 'package.json' ? ['svc'] : [];
   let value: unknown;
