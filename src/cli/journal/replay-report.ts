@@ -78,7 +78,6 @@ export class ReplayReport {
   readonly #showsProgress: boolean;
   readonly #counts = { delivered: 0, failed: 0, discarded: 0 };
   #events = 0;
-  readonly #handlers = new Set<string>();
   #requests = 0;
   #drawnAtMs = 0;
 
@@ -99,7 +98,6 @@ export class ReplayReport {
     this.#counts[result.outcome]++;
     this.#requests++;
     this.#events += events.length;
-    this.#handlers.add(handler.uuid);
     const last = result.attempts.at(-1);
     const line: z.infer<typeof replayedDelivery> = {
       handler: handler.uuid,
@@ -129,11 +127,7 @@ export class ReplayReport {
       ...(discarded > 0 ? [`${discarded} discarded`] : []),
       ...(bad.count > 0 ? [bad.summary] : []),
     ];
-    const requests = count(this.#requests, 'request');
-    // An event that goes to several handlers would be counted several times.
-    const sent =
-      this.#handlers.size > 1 ? `${requests} to ${this.#handlers.size} handlers` : `${count(this.#events, 'event')} in ${requests}`;
-    const text = `${sent}: ${[`${delivered} delivered`, ...rest].join(', ')}`;
+    const text = `${count(this.#events, 'event')} in ${count(this.#requests, 'request')}: ${[`${delivered} delivered`, ...rest].join(', ')}`;
     if (this.#isJson) complain(text);
     else print(text);
   }
@@ -144,7 +138,7 @@ export class ReplayReport {
     if (nowMs - this.#drawnAtMs < drawEveryMs) return;
     this.#drawnAtMs = nowMs;
     const { delivered } = this.#counts;
-    process.stderr.write(`\r\u001b[K${count(this.#requests, 'request')} sent, ${delivered} delivered, ${this.failures} not`);
+    process.stderr.write(`\r\u001b[K${count(this.#events, 'event')} sent, ${delivered} delivered, ${this.failures} not`);
   }
 
   #clear(): void {
