@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
-import { run, start } from '../support/child.ts';
+import { run } from '../support/child.ts';
 import { Client } from '../support/client.ts';
-import { asOperator, asViewer, ConsoleClient, consoleService, startConsole } from '../support/console.ts';
+import { asOperator, asViewer, type ConsoleClient, consoleService, startConsole, startConsoleProcess } from '../support/console.ts';
 import { type Receiver, startReceiver, until } from '../support/receiver.ts';
 import { testConfig, writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -269,13 +269,13 @@ test('a pause of a handler survives kill -9', async (t) => {
   mkdirSync(join(cwd, 'home'), { recursive: true });
   const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
   await writeConfig(cwd, { services, event_handlers: { crm: handler(receiver.url) } });
-  const first = await startProcess(t, cwd);
+  const first = await startConsoleProcess(t, cwd);
   await first.client.put('/home/1.txt', 'x');
   await receiver.received(1);
   await act(first.console, 'crm', 'pause');
   await first.client.put('/home/2.txt', 'x');
   first.kill();
-  const second = await startProcess(t, cwd);
+  const second = await startConsoleProcess(t, cwd);
   assert.equal((await shown(second.console, 'crm')).state, 'paused');
   await second.client.put('/home/3.txt', 'x');
   assert.equal(receiver.requests.length, 1);
@@ -284,15 +284,3 @@ test('a pause of a handler survives kill -9', async (t) => {
   assert.deepEqual(paths(receiver), ['/1.txt', '/2.txt', '/3.txt']);
   second.kill();
 });
-
-async function startProcess(t: TestContext, cwd: string) {
-  const server = start(t, ['serve'], { cwd });
-  const found = await server.line(/(http:\S+)[\s\S]*?(http:\S+)/);
-  const [one = '', two = ''] = [found[1], found[2]];
-  const isConsole = (await new ConsoleClient(one).get('/api/openapi.json')).status === 200;
-  return {
-    client: new Client(isConsole ? two : one),
-    console: new ConsoleClient(isConsole ? one : two),
-    kill: () => void server.child.kill('SIGKILL'),
-  };
-}

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { cancelWhileSending } from '../support/cancelled-replay.ts';
-import { asOperator, startConsole } from '../support/console.ts';
+import { asOperator, consoleService, startConsole, startConsoleProcess } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
+import { writeConfig } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 test('a replay of 500 events is cancelled while it sends: delivered events are recorded, and the rest is not sent', (t) =>
   cancelWhileSending(t, 500));
@@ -111,4 +115,40 @@ test('a replay as of the time of an earlier count sends only what was counted th
   assert.equal((await count({ as_of: created, never_sent: false })).total, 1);
   assert.equal((await count({})).total, 3);
   assert.equal((await console.post('/api/replays', { failed: true, as_of: 'now' }, asOperator)).status, 400);
+});
+
+test('after kill -9, replays are listed with their outcome, and one that was under way is not said to run', async (t) => {
+  const receiver = await startReceiver(t, { script: [{}, {}, { isHeld: true }] });
+  const cwd = temporaryFolder(t);
+  mkdirSync(join(cwd, 'home'), { recursive: true });
+  const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
+  await writeConfig(cwd, { services, event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url } } });
+  const first = await startConsoleProcess(t, cwd);
+  await first.client.put('/home/1.txt', 'x');
+  await receiver.received(1);
+  const begin = async (body: object) =>
+    (await first.console.post('/api/replays', { filter: { id: ['40017'] }, ...body }, asOperator)).json<{ id: string }>().id;
+  const kept = () => readFileSync(join(cwd, 'data/last-replays.json'), 'utf8');
+  const done = await begin({});
+  await until('the outcome is on disk', () => existsSync(join(cwd, 'data/last-replays.json')) && kept().includes('"done"'));
+  const counted = await begin({ count_only: true, dry_run: true });
+  const cut = await begin({});
+  await until('the replay is on disk', () => kept().includes(cut));
+  first.kill();
+  const second = await startConsoleProcess(t, cwd);
+  const contract = await second.console.contract();
+  const listed = await second.console.get('/api/replays', asOperator);
+  contract.check('GET', '/api/replays', listed);
+  const { replays } = listed.json<{ replays: Record<string, unknown>[] }>();
+  assert.deepEqual(
+    replays.map(({ id, state, requests, delivered, details, administrator }) => [id, state, requests, delivered, details, administrator]),
+    [
+      [cut, 'failed', replays[0]?.requests, 0, 'The service stopped before the replay ended.', 'olga'],
+      [done, 'done', 1, 1, '', 'olga'],
+    ],
+    `without ${counted}, which only counts`,
+  );
+  const results = await second.console.get(`/api/replays/${done}/results`, asOperator);
+  assert.deepEqual([results.status, results.text, replays[1]?.results_left_out], [200, '', 1]);
+  second.kill();
 });

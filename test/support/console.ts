@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { start } from './child.ts';
 import { Client, type TestReply, type TestRequest } from './client.ts';
 import { Contract } from './openapi-contract.ts';
 import { cheapHash } from './passwords.ts';
@@ -92,4 +93,17 @@ const everyReply = ['cache-control', 'content-security-policy', 'referrer-policy
 /** Returns the session cookie that a reply sets. */
 export function cookieOf(reply: TestReply): string {
   return String(reply.headers['set-cookie']).split(';', 1)[0] ?? '';
+}
+
+/** Starts the executable with files and a console, so that a test can kill it. The configuration is in the folder. */
+export async function startConsoleProcess(t: TestContext, cwd: string) {
+  const server = start(t, ['serve'], { cwd });
+  const found = await server.line(/(http:\S+)[\s\S]*?(http:\S+)/);
+  const [one = '', two = ''] = [found[1], found[2]];
+  const isConsole = (await new ConsoleClient(one).get('/api/openapi.json')).status === 200;
+  return {
+    client: new Client(isConsole ? two : one),
+    console: new ConsoleClient(isConsole ? one : two),
+    kill: () => void server.child.kill('SIGKILL'),
+  };
 }

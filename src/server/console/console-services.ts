@@ -65,13 +65,13 @@ export function makeConsoles(view: () => ServerView, dependencies: ServerParts):
     {
       uuid: dataFolder.serverUuid(),
       name: server.name,
-      report: () => ownReport(view(), { ...dependencies, started, jobs }),
+      report: () => ownReport(view(), { ...dependencies, started, replays: deliveries.replays.own() }),
       answer: async (question) => (question.kind === 'reload' ? file.reload() : deliveries.replays.answer(question)),
     },
     nodes,
     log,
   );
-  const deliveries = deliverySources(view, { jobs, handlerViews, installation, clock });
+  const deliveries = deliverySources(view, { jobs, handlerViews, installation, dataFolderPath: dataFolder.path, clock, log });
   const sources = consoleSources(view, {
     ...rest,
     clock,
@@ -85,6 +85,7 @@ export function makeConsoles(view: () => ServerView, dependencies: ServerParts):
   installation.begin(clock);
   const stop = async () => {
     await jobs.stop();
+    await deliveries.replays.settle();
     await installation.end();
   };
   return new ConsoleServices({ ...rest, sources, events, clock, log, stop });

@@ -1,9 +1,14 @@
+import { join } from 'node:path';
 import type { ReplayList, ReplayView } from '../../console/api/schemas/replays.ts';
 import type { DeliverySources, ReplaySource } from '../../console/sources.ts';
+import { replay } from '../../control/shown-node.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
+import { readTextIfThere, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
 import { sendTest } from '../../webhooks/replay/replay-handlers.ts';
-import type { JobDependencies, ListedJob, ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
+import { type JobDependencies, type ListedJob, maxEnded, type ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import type { Core } from '../core.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
@@ -16,7 +21,9 @@ interface Dependencies {
   jobs: ReplayJobs;
   handlerViews: HandlerViews;
   installation: Installation;
+  dataFolderPath: string;
   clock: Clock;
+  log: Log;
 }
 
 /**
@@ -26,7 +33,7 @@ interface Dependencies {
  */
 export function deliverySources(
   view: () => ServerView,
-  { jobs, handlerViews, installation, clock }: Dependencies,
+  { jobs, handlerViews, installation, dataFolderPath, clock, log }: Dependencies,
 ): DeliverySources & { replays: ConsoleReplays } {
   const core = () => view().core;
   const journal = () => ({
@@ -43,7 +50,7 @@ export function deliverySources(
   const openReplayLog = () => core().openReplayLog();
   const jobDependencies = () => ({ journal: journal(), openReplayLog, server: core().server, clock, forward: core().forward });
   return {
-    replays: new ConsoleReplays(jobs, jobDependencies, installation),
+    replays: new ConsoleReplays(jobs, jobDependencies, installation, new PastReplays(jobs, dataFolderPath, log)),
     get records() {
       return core().records;
     },
@@ -73,11 +80,24 @@ export class ConsoleReplays implements ReplaySource {
   readonly #jobs: ReplayJobs;
   readonly #dependencies: () => JobDependencies;
   readonly #installation: Installation;
+  readonly #past: PastReplays;
 
-  constructor(jobs: ReplayJobs, dependencies: () => JobDependencies, installation: Installation) {
+  constructor(jobs: ReplayJobs, dependencies: () => JobDependencies, installation: Installation, past: PastReplays) {
     this.#jobs = jobs;
     this.#dependencies = dependencies;
     this.#installation = installation;
+    this.#past = past;
+    jobs.onChange(() => void past.keep());
+  }
+
+  /** The replays of this node, also those before its last start. */
+  own(): OwnReplay[] {
+    return [...this.#jobs.list().map(jobView), ...this.#past.replays];
+  }
+
+  /** Resolves when the replays are on disk. */
+  settle(): Promise<void> {
+    return this.#past.keep();
   }
 
   async start(...[request, by]: Parameters<ReplaySource['start']>): Promise<string> {
@@ -89,7 +109,7 @@ export class ConsoleReplays implements ReplaySource {
 
   async list(): Promise<ReplayList> {
     const { nodes, ownName, incomplete } = await this.#installation.others();
-    const own = this.#jobs.list().map((listed) => ({ ...jobView(listed), node: ownName }));
+    const own = this.own().map((listed) => ({ ...listed, node: ownName }));
     const others = nodes.flatMap(({ node, report }) => report.replays.map((replay) => ({ ...replay, node })));
     return { replays: [...own, ...others].sort((a, b) => (a.created < b.created ? 1 : -1)), incomplete };
   }
@@ -102,7 +122,7 @@ export class ConsoleReplays implements ReplaySource {
   }
 
   async results(id: string): Promise<string> {
-    return this.#jobs.find(id)?.job.results.text ?? this.#ask({ kind: 'replay-results', replay: id });
+    return this.#ownResults(id) ?? this.#ask({ kind: 'replay-results', replay: id });
   }
 
   async cancel(id: string): Promise<void> {
@@ -113,12 +133,21 @@ export class ConsoleReplays implements ReplaySource {
 
   /** Answers a question of another node. @throws ServiceError `not-found` */
   async answer({ kind, replay }: Extract<Question, { kind: ReplayQuestion }>): Promise<Reply<ReplayQuestion>> {
+    if (kind === 'replay-results') {
+      const results = this.#ownResults(replay);
+      if (results === undefined) throw notFound('');
+      return results;
+    }
     const own = this.#jobs.find(replay);
     if (!own) throw notFound('');
-    if (kind === 'replay-results') return own.job.results.text;
     own.job.cancel();
     await this.#installation.tell();
     return null;
+  }
+
+  /** Results are kept in memory only. The view of an earlier replay says that all of them are left out. */
+  #ownResults(id: string): string | undefined {
+    return this.#jobs.find(id)?.job.results.text ?? (this.#past.replays.some((past) => past.id === id) ? '' : undefined);
   }
 
   async #ask<Kind extends ReplayQuestion>(request: Request<Kind> & { replay: string }): Promise<Reply<Kind>> {
@@ -137,8 +166,57 @@ export class ConsoleReplays implements ReplaySource {
   }
 }
 
+export type OwnReplay = Omit<ReplayView, 'node'>;
+
+/** The replays before the last start, without their results. They are in `last-replays.json` in the data folder. */
+class PastReplays {
+  readonly replays: readonly OwnReplay[];
+  readonly #jobs: ReplayJobs;
+  readonly #path: string;
+  readonly #log: Log;
+  readonly #writes = new SharedRuns(() => this.#write());
+
+  /** @param jobs the replays of this process, which the file gets, too */
+  constructor(jobs: ReplayJobs, dataFolderPath: string, log: Log) {
+    this.#jobs = jobs;
+    this.#path = join(dataFolderPath, 'last-replays.json');
+    this.#log = log;
+    this.replays = this.#read();
+  }
+
+  /** Writes the file. Never throws, because a replay does not need it. */
+  async keep(): Promise<void> {
+    await this.#writes.run().catch((reason) => this.#log.warn('the replays could not be written', { path: this.#path, reason }));
+  }
+
+  async #write(): Promise<void> {
+    const own = this.#jobs.list().map(jobView);
+    if (own.length === 0) return;
+    const all = [...own, ...this.replays].filter(({ count_only }) => !count_only).slice(0, maxEnded);
+    await writeFileAtomically(this.#path, `${JSON.stringify({ replays: all })}\n`, { mode: 0o600 });
+  }
+
+  #read(): OwnReplay[] {
+    try {
+      const text = readTextIfThere(this.#path);
+      if (text === undefined) return [];
+      const { replays } = JSON.parse(text) as { replays: unknown[] };
+      return replays.map((one) => ofEarlierProcess(replay.parse(one)));
+    } catch (reason) {
+      this.#log.warn('the earlier replays cannot be read', { path: this.#path, reason });
+      return [];
+    }
+  }
+}
+
+function ofEarlierProcess(past: OwnReplay): OwnReplay {
+  const left = { results_left_out: past.done, seconds_left: null };
+  if (past.state !== 'waiting' && past.state !== 'running') return { ...past, ...left };
+  return { ...past, ...left, state: 'failed', details: 'The service stopped before the replay ended.' };
+}
+
 /** Returns a replay of this node in the form that consoles show. */
-export function jobView({ id, created, by, job }: ListedJob): Omit<ReplayView, 'node'> {
+function jobView({ id, created, by, job }: ListedJob): OwnReplay {
   const { request, progress, results, secondsLeft } = job;
   const { details, ...rest } = progress;
   return {

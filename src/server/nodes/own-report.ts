@@ -3,8 +3,7 @@ import type { Counts } from '../../control/shown-node.ts';
 import type { ShownTransfer } from '../../files/transfers.ts';
 import type { Failure, Fault } from '../../lib/remote/remote-endpoint.ts';
 import type { ServiceFigures } from '../../monitor/sources.ts';
-import type { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
-import { jobView } from '../console/replays.ts';
+import type { OwnReplay } from '../console/replays.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { TallyFigures } from '../monitoring.ts';
 import { methodFaults } from '../parts.ts';
@@ -17,13 +16,13 @@ interface Dependencies {
   /** Returns all services of this process. */
   listening: () => { uuid: string; name: string; url: string }[];
   /** The replays of this node. */
-  jobs: ReplayJobs;
+  replays: readonly OwnReplay[];
 }
 
 const disabled: Failure = { message: 'It is disabled in the configuration.', fault: { code: 'disabled', value: '' } };
 
 /** Returns the current state of this node. */
-export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Dependencies): Promise<NodeReport> {
+export async function ownReport(view: ServerView, { started, tally, listening, replays }: Dependencies): Promise<NodeReport> {
   const services = await view.listeners.figures();
   const { server, files } = view.core;
   const counted = tally();
@@ -43,7 +42,7 @@ export async function ownReport(view: ServerView, { started, tally, listening, j
     transfers: transfers.shown.map(shownTransfer),
     transfers_left_out: transfers.leftOut,
     errors: counted.errors,
-    replays: jobs.list().map(jobView),
+    replays: [...replays],
   };
 }
 

@@ -300,7 +300,7 @@ const maxRunning = 2;
 const maxWaiting = 20;
 
 /** Maximum number of ended jobs that are kept in memory. Jobs that only counted are kept apart, so that they displace no other jobs. */
-const maxEnded = 20;
+export const maxEnded = 20;
 
 export interface ListedJob {
   id: string;
@@ -315,7 +315,13 @@ export interface ListedJob {
 export class ReplayJobs {
   readonly #jobs = new Map<string, ListedJob>();
   readonly #running = new Set<Promise<void>>();
+  #tellChange = () => {};
   #isStopping = false;
+
+  /** Sets a listener, which is called when jobs were added or have ended. */
+  onChange(listener: () => void): void {
+    this.#tellChange = listener;
+  }
 
   /**
    * Starts a replay, or queues it.
@@ -333,6 +339,7 @@ export class ReplayJobs {
     const id = randomUUID();
     this.#jobs.set(id, { id, created: new Date(dependencies.clock.nowMs()).toISOString(), by, job });
     this.#runNext();
+    this.#tellChange();
     return id;
   }
 
@@ -359,6 +366,7 @@ export class ReplayJobs {
     const running = next.job.run().finally(() => {
       this.#running.delete(running);
       this.#forget();
+      this.#tellChange();
       this.#runNext();
     });
     this.#running.add(running);

@@ -39,7 +39,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     () => startReplay({ ...asCounted(first), ...request, dry_run: false }),
     'primary',
   );
-  const again = replayButton(text('replayFailed'), () => (replay.state === 'done' ? theFailed(replay, path, signal) : onlyFailed(request)));
+  const again = replayButton(text('replayFailed'), () => (knowsFailed(replay) ? theFailed(replay, path, signal) : onlyFailed(request)));
   const status = make('div', { role: 'status' });
   const results = make('div.results');
   main.replaceChildren(
@@ -56,7 +56,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const show = (replay: ReplayView) => {
     cancel.hidden = isOver(replay);
     again?.toggleAttribute('hidden', isDryRun || !isOver(replay) || (replay.failed === 0 && replay.state === 'done'));
-    if (replay.state === 'done') again?.lastChild?.replaceWith(handlerText('replayThese', { count: replay.failed }));
+    if (knowsFailed(replay)) again?.lastChild?.replaceWith(handlerText('replayThese', { count: replay.failed }));
     sendNow.hidden = !isOver(replay) || replay.requests === 0;
     sendNow.lastChild?.replaceWith(sendText(replay));
     renew(status, [progressView(replay, isDryRun)]);
@@ -69,6 +69,11 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     replay = await ask<ReplayView>('GET', path, { signal });
   }
   await showResults(results, `${path}/results`, replay, signal);
+}
+
+/** Whether the results say which requests failed. */
+function knowsFailed({ state, results_left_out }: ReplayView): boolean {
+  return state === 'done' && results_left_out === 0;
 }
 
 /** Returns the request that repeats the failed deliveries of a replay. Its results do not name them, so they are searched. */
@@ -132,9 +137,14 @@ async function showResults(place: HTMLElement, path: string, replay: ReplayView,
   const isCut = count > maxResults || replay.results_left_out > 0;
   renew(place, [
     ...[...groups.values()].map(groupView),
-    ...(count === 0 ? [make('p.nothing', text(isOver(replay) ? 'noResults' : 'loading'))] : []),
+    ...(count === 0 ? [make('p.nothing', nothingText(replay))] : []),
     ...(count > 0 && isCut ? [make('p.hint', handlerText('moreResults', { path }))] : []),
   ]);
+}
+
+function nothingText(replay: ReplayView): string {
+  if (!isOver(replay)) return text('loading');
+  return replay.results_left_out > 0 ? handlerText('resultsGone') : text('noResults');
 }
 
 /** Returns a key for grouping results that differ only in names, IDs and times. */
