@@ -67,3 +67,20 @@ browserTest('Back returns to the row that was opened, also if Show more had load
   await page.locator('#sections a[data-section="events"]').click();
   await comesTrue('scrollY === 0');
 });
+
+browserTest('on a slow line, the filter of the deliveries stays usable when one of its choices changes', async (t) => {
+  const { console } = await startConsole(t, { event_handlers: { crm: { type: 'http', name: 'CRM', url: 'http://127.0.0.1:1/' } } });
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#deliveries');
+  await page.getByLabel('Outcome').waitFor();
+  let isAsked = false;
+  for (const path of ['handlers', 'deliveries*'])
+    await page.route(`**/api/${path}`, () => {
+      isAsked = true;
+    });
+  await page.getByLabel('Outcome').selectOption('failed');
+  await until('the page waits for replies', () => isAsked);
+  await page.locator('main .loading').waitFor();
+  assert.equal(await page.getByLabel('Outcome').inputValue(), 'failed');
+  assert.deepEqual(await page.getByLabel('Handler').locator('option').allInnerTexts(), ['All handlers', 'CRM']);
+});

@@ -14,6 +14,7 @@ import { clear } from './shown.ts';
 export const handlerText = partTexts<keyof typeof en>({ en, de, es, fr });
 
 const names = new Map<string, string>();
+let known: HandlerList['handlers'] | undefined;
 
 /**
  * Says in the language of the page why a delivery, an inspection or an authentication method failed.
@@ -28,8 +29,17 @@ export function faultText(fault: AttemptView['fault'] | null, message: string): 
 /** Fetches the handlers, and stores their names for `handlerName`. */
 export async function findHandlers(signal?: AbortSignal): Promise<HandlerList> {
   const found = await ask<HandlerList>('GET', '/api/handlers', { signal });
-  for (const { uuid, name } of found.handlers) names.set(uuid, name);
+  known = found.handlers;
+  for (const { uuid, name } of known) names.set(uuid, name);
   return found;
+}
+
+/** Returns the handlers for a choice. Those that were fetched before are returned at once, and fetched again for the next time. */
+export async function handlersToChoose(signal: AbortSignal): Promise<HandlerList['handlers']> {
+  if (!known) return (await findHandlers(signal)).handlers;
+  // The choice works without the news, and the list beside it reports that the server cannot be reached.
+  findHandlers(signal).catch(() => {});
+  return known;
 }
 
 /** Returns the name of a handler for display; its UUID if it has no name. */

@@ -3,7 +3,7 @@ import type { ReplayList, ReplayView } from '../../../console/api/schemas/replay
 import { make, makeButton } from '../../shared/dom.ts';
 import { withoutSpan } from '../events/query.ts';
 import { choice, field, filterForm, ofAccount, openSearch, selection, skipTo, timePresets } from '../fields.ts';
-import { findHandlers, handlerChoice, handlerText } from '../handler-names.ts';
+import { handlerChoice, handlersToChoose, handlerText } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { progressText, type ReplayRequest, replayButton } from '../replay-button.ts';
@@ -17,7 +17,7 @@ import { deliveryList } from './delivery-table.ts';
 
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
   const asked = withoutSpan(query);
-  const { handlers } = await findHandlers(signal);
+  const handlers = await handlersToChoose(signal);
   const offer = () => {
     element.hidden = table.size === 0;
     if (!replayChosen) return;

@@ -74,7 +74,10 @@ function fit(place: HTMLElement, columnPx: number): void {
   const whole = name.textContent ?? '';
   const parts = fits(whole, columnPx, lines) ? undefined : shortened(whole, columnPx, lines);
   name.replaceChildren(...drawn(parts ?? [whole]));
-  if (folder) folder.hidden = parts !== undefined || !(fits(whole, columnPx, 1) || fits(`${whole} ${folder.textContent}`, columnPx, lines));
+  if (!folder) return;
+  // The browser's ellipsis for the folder needs room, too, or else it takes a letter of the name.
+  const isAlone = fits(lines === 1 ? `${whole} /…` : whole, columnPx, 1);
+  folder.hidden = parts !== undefined || !(isAlone || fits(`${whole} ${folder.textContent}`, columnPx, lines));
 }
 
 /** Shortens a name so that its last number stays in sight. If possible, only one part is omitted: before or after the number. */
