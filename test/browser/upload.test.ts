@@ -161,6 +161,38 @@ browserTest('if the session has ended, an upload asks for the password in the pa
   assert.deepEqual(readdirSync(server.home), ['large.bin', 'one.txt', 'two.txt']);
 });
 
+browserTest('an upload that began before the sign-in, and is refused after it, is repeated without another question', async (t) => {
+  const server = await startServer(t);
+  const page = await openFolder(t, server, { expectedErrors: /401|ERR_/ });
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+  await server.send('POST', '/__svc__/logout', { user: null, headers: { cookie } });
+  let letGo = () => {};
+  const signedIn = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route(
+    '**/late.txt',
+    async (route) => {
+      await signedIn;
+      await route.fulfill({ status: 401, json: { errors: [] } });
+    },
+    { times: 1 },
+  );
+  const asked = async () => (await page.evaluate<number>('window.askedForPassword')) ?? 0;
+  await page.evaluate(`new MutationObserver((changes) => {
+    const added = changes.flatMap(({ addedNodes }) => [...addedNodes]);
+    window.askedForPassword = (window.askedForPassword ?? 0) + added.filter((node) => node.matches('dialog')).length;
+  }).observe(document.body, { childList: true })`);
+  await choose(page, [file('late.txt', 'L'), file('early.txt', 'E')]);
+  await page.getByRole('dialog').getByLabel('Password').fill(testPassword);
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('.queue li.done', { hasText: 'early.txt' }).waitFor();
+  letGo();
+  await page.locator('.queue li.done', { hasText: 'late.txt' }).waitFor();
+  assert.equal(await asked(), 1);
+  assert.deepEqual(readdirSync(server.home), ['early.txt', 'late.txt']);
+});
+
 browserTest('a file that arrived just before the connection was lost appears in the list after it is back', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /ERR_FAILED/ });

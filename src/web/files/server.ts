@@ -1,6 +1,6 @@
 import { type ScriptTextName, text } from './language.ts';
 import { folderUrl } from './navigation/folder.ts';
-import { signInAgain } from './sign-in.ts';
+import { signInAgain, signInCount } from './sign-in.ts';
 
 export interface PageReply {
   /** HTTP status; 0 without an answer. */
@@ -16,10 +16,15 @@ interface PageRequest {
 }
 
 /** Fetches a page, or sends a form to it. If the session has ended, it asks the user to sign in again. Never rejects. */
-export async function fetchPage(url: URL | string, request: PageRequest = {}): Promise<PageReply> {
-  const reply = await requestPage(url, request);
-  if (reply.status !== 401 || request.signal?.aborted || !(await signInAgain())) return reply;
-  return requestPage(url, request);
+export function fetchPage(url: URL | string, request: PageRequest = {}): Promise<PageReply> {
+  return signedIn(() => requestPage(url, request), request.signal);
+}
+
+/** Repeats a request as long as it is refused because the session has ended, and the user signs in again. */
+async function signedIn<T extends { status: number }>(request: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const before = signInCount();
+  const reply = await request();
+  return reply.status === 401 && !signal?.aborted && (await signInAgain(before)) ? signedIn(request, signal) : reply;
 }
 
 async function requestPage(url: URL | string, { signal, fields }: PageRequest): Promise<PageReply> {
@@ -73,15 +78,13 @@ interface ErrorItem {
  * Sends a request. If the session has ended, it asks the user to sign in again and repeats the request.
  * @throws TypeError if the service is unreachable, or the signal's reason if the signal is aborted first
  */
-export async function send(
+export function send(
   method: string,
   url: string,
   options: { headers?: Record<string, string>; body?: BodyInit; signal?: AbortSignal } = {},
 ): Promise<Response> {
   const headers = { accept: 'application/json', ...scriptHeaders, ...options.headers };
-  const reply = await fetch(url, { ...options, method, headers });
-  if (reply.status !== 401 || !(await signInAgain())) return reply;
-  return fetch(url, { ...options, method, headers });
+  return signedIn(() => fetch(url, { ...options, method, headers }));
 }
 
 const reasons: Readonly<Record<number, ScriptTextName>> = {

@@ -4,9 +4,22 @@ import { make } from '../shared/dom.ts';
 import { text } from './language.ts';
 
 let underWay: Promise<boolean> | undefined;
+let signIns = 0;
 
-/** Asks for the password after the session has ended. Concurrent calls share one dialog. @returns whether the user signed in */
-export function signInAgain(): Promise<boolean> {
+/** Returns how many times the user has signed in on this page. A request notes the number when it begins. */
+export function signInCount(): number {
+  return signIns;
+}
+
+/**
+ * Asks for the password after the session has ended. Concurrent calls share one dialog. If the user has signed in since the refused
+ * request began, the request need only be repeated, because it had the old cookie.
+ *
+ * @param before value of `signInCount()` when the request began
+ * @returns whether the user is signed in again
+ */
+export function signInAgain(before: number): Promise<boolean> {
+  if (before !== signIns) return Promise.resolve(true);
   // When the page of a share link is reloaded, it asks for the password of the link.
   if (location.pathname.startsWith('/__svc__/')) {
     location.reload();
@@ -50,7 +63,10 @@ async function login(username: string, password: string): Promise<string | undef
       body: new URLSearchParams({ username, password }),
       redirect: 'manual',
     });
-    if (reply.type === 'opaqueredirect') return undefined;
+    if (reply.type === 'opaqueredirect') {
+      signIns++;
+      return undefined;
+    }
     if (reply.status !== 429) return text('signInFailed');
     const waitSeconds = Number(reply.headers.get('retry-after') ?? 0);
     return waitSeconds > 0 ? text('tooManyUntil', { time: timeAfter(waitSeconds) }) : text('tooManyAttempts');

@@ -3,7 +3,7 @@ import { sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { replyReason, send } from '../server.ts';
-import { signInAgain } from '../sign-in.ts';
+import { signInAgain, signInCount } from '../sign-in.ts';
 import { askSpace } from '../space.ts';
 import { forgetAnswer, resolveConflict } from './conflict.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
@@ -71,6 +71,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
       const lack = excessOf(upload) ?? (await lackOfRoom(upload));
       if (upload.state !== 'running') return;
       if (lack !== undefined) return fail(upload, { reason: lack, isFinal: true });
+      const before = signInCount();
       const sent = await sendFile(upload, onChange);
       if (upload.state !== 'running') return;
       if (sent === 'done') {
@@ -81,7 +82,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
         if (upload.isChecking) void followVerdict(upload);
       } else if (sent === 'stopped') upload.state = 'cancelled';
       else if (sent === 'conflict') await resolveConflict(upload, async () => (may('quota') ? askRoom() : undefined));
-      else if (sent === 'signed-out') await signIn(upload);
+      else if (sent === 'signed-out') await signIn(upload, before);
       else fail(upload, sent);
     }
   };
@@ -99,10 +100,10 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
   };
 
   // Called when the session has ended. All uploads wait until the user has signed in.
-  const signIn = async (upload: Upload) => {
+  const signIn = async (upload: Upload, before: number) => {
     isSignedOut = true;
     onChange();
-    const isSignedIn = await signInAgain();
+    const isSignedIn = await signInAgain(before);
     isSignedOut = false;
     if (!isSignedIn) fail(upload, { reason: uploadText('signInFirst') });
     next();
