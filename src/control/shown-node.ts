@@ -78,13 +78,15 @@ export const replay = z.object({
   administrator: text,
   dry_run: z.boolean(),
   count_only: z.boolean().default(false).describe('Whether it sends nothing and only counts.'),
-  state: z.enum(['waiting', 'running', 'done', 'cancelled', 'failed']),
+  state: z
+    .enum(['waiting', 'running', 'done', 'cancelled', 'failed'])
+    .describe('`failed` after an error, or if failures in a row kept requests to some or all handlers from being sent.'),
   total: count.nullable().describe('Number of events, counted once per handler; null until the selection is known.'),
   events: count.default(0).describe('Number of different events found so far.'),
   done: count.describe('Number of requests that were sent or, in a dry run, compared.'),
   delivered: count.describe('Number of delivered requests.'),
   failed: count.describe('Number of failed or discarded requests.'),
-  details: text.describe('Reason why the replay failed as a whole, or was stopped.'),
+  details: text.describe('Reason of the state `failed`. It names the handlers that were stopped, unless all were.'),
   requests: count.default(0).describe('Number of requests in all; 0 until the selection is known.'),
   handlers: count.default(0).describe('Number of event handlers that the requests go to.'),
   seconds_left: z

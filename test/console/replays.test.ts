@@ -51,6 +51,43 @@ test('a replay shows its number of requests and handlers, and stops after the ch
   }
 });
 
+test('failures in a row of one handler end only its part of a replay, and successes of another handler do not hide them', async (t) => {
+  const [bad, good] = [await startReceiver(t, { otherwise: { status: 500 } }), await startReceiver(t)];
+  const handler = { type: 'http', target: '40017', fail_after_errors: 0, concurrency: 1, retry_count: 0 };
+  const { server, console } = await startConsole(t, {
+    event_handlers: {
+      invoices: { ...handler, name: 'Invoices', url: bad.url },
+      crm: { ...handler, url: good.url },
+      old: { ...handler, name: 'Old system', url: bad.url, batch_size: 2 },
+    },
+  });
+  for (let count = 0; count < 6; count++) await server.put(`/home/${count}.txt`, 'x');
+  await until('all events were sent to the handlers', async () => {
+    const { deliveries } = (await console.get('/api/deliveries?limit=500', asOperator)).json<{ deliveries: { events: unknown[] }[] }>();
+    return deliveries.reduce((sum, { events }) => sum + events.length, 0) === 18;
+  });
+  const replay = async (body: object) => {
+    const begun = await console.post('/api/replays', { filter: { id: ['40017'] }, ...body }, asOperator);
+    const find = async () => (await console.get(`/api/replays/${begun.json<{ id: string }>().id}`, asOperator)).json();
+    await until('the replay has ended', async () => !['waiting', 'running'].includes(String((await find()).state)));
+    const { state, delivered, failed, details } = await find();
+    return [state, delivered, failed, details];
+  };
+  const before = [bad.requests.length, good.requests.length] as const;
+  assert.deepEqual(await replay({ stop_after_failures: 2 }), [
+    'failed',
+    6,
+    4,
+    'Stopped after 2 failures in a row: Invoices (4 requests not sent), Old system (1 request not sent).',
+  ]);
+  assert.deepEqual([bad.requests.length - before[0], good.requests.length - before[1]], [4, 6]);
+  const rest = await replay({ stop_after_failures: 3 });
+  const told = 'Stopped after 3 failures in a row: Invoices (3 requests not sent).';
+  assert.deepEqual(rest, ['failed', 6, 6, told], 'all requests to the old system were sent');
+  const all = await replay({ stop_after_failures: 2, handlers: ['invoices', 'old'] });
+  assert.deepEqual(all, ['failed', 0, 4, 'It was stopped: 2 requests failed in a row.']);
+});
+
 test('a dry run tells apart requests that failed and requests that were never sent, because all URLs were suspended', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const second = await startReceiver(t, { otherwise: { status: 500 } });

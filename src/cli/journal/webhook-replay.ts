@@ -93,6 +93,7 @@ async function replayFrom(source: string | undefined, journal: Journal, options:
       (handler) =>
         new ReplayLane(handler, {
           concurrency: options.concurrency ?? handler.options.concurrency,
+          stopAfterFailures: 0,
           signal,
           record: options.url === undefined && journal.config ? record : undefined,
           onDelivered: (sender, delivered) => report.delivered(sender, delivered),

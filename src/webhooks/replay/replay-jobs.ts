@@ -90,12 +90,16 @@ export interface ReplayRequest {
    * so that only what was found then is sent.
    */
   asOfMs?: number | undefined;
-  /** The replay stops after this number of failed requests in a row; 0 for never. */
+  /** No more is sent to a handler after this number of failed requests to it in a row; 0 for never. */
   stopAfterFailures: number;
 }
 
 export interface JobDependencies extends ReplayDependencies {
   journal: ReplayedJournal & { readonly end: LogPosition };
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** The progress of a job. */
@@ -144,7 +148,6 @@ export class ReplayJob {
   readonly #handlers: WebhookHandler[];
   readonly #selection: ReplaySelection;
   readonly #chosen = new Set<string>();
-  #failedInRow = 0;
   #startedMs: number | undefined;
 
   /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for a handler that cannot be created */
@@ -218,13 +221,22 @@ export class ReplayJob {
     if (signal.aborted) return;
     this.#startedMs = this.#dependencies.clock.monotonicMs();
     const log = this.#dependencies.openReplayLog();
-    const lanes = this.#handlers.map(
+    const { stopAfterFailures } = this.request;
+    const stopAll = () => {
+      this.progress.details = `It was stopped: ${counted(stopAfterFailures, 'request')} failed in a row.`;
+      this.#cancelled.abort();
+    };
+    const lanes: ReplayLane[] = this.#handlers.map(
       (handler) =>
         new ReplayLane(handler, {
           concurrency: handler.options.concurrency,
+          stopAfterFailures,
           signal,
           record: () => log,
-          onDelivered: (sender, delivered) => this.#count(sender, delivered),
+          onDelivered: (sender, delivered) => {
+            this.#count(sender, delivered);
+            if (!signal.aborted && lanes.filter(({ isStopped }) => isStopped).length === this.progress.handlers) stopAll();
+          },
           preview: undefined,
         }),
     );
@@ -233,21 +245,21 @@ export class ReplayJob {
     } finally {
       await Promise.all(lanes.map((lane) => lane.finish())).finally(() => log.close());
     }
+    const stopped = lanes.filter(({ isStopped, notSent }) => isStopped && notSent > 0);
+    if (signal.aborted || stopped.length === 0) return;
+    const names = stopped.map(
+      ({ handler, notSent }) => `${handler.options.name || handler.uuid} (${counted(notSent, 'request')} not sent)`,
+    );
+    this.progress.details = `Stopped after ${counted(stopAfterFailures, 'failure')} in a row: ${names.join(', ')}.`;
   }
 
   #count(handler: WebhookHandler, { events, result }: Delivered): void {
     const isDelivered = result.outcome === 'delivered';
-    this.#failedInRow = isDelivered ? 0 : this.#failedInRow + 1;
     this.progress.done++;
     this.progress[isDelivered ? 'delivered' : 'failed']++;
     const { status, details, fault, attempts } = result;
     const shown = nameEvents(events);
     this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, fault, attempts }, isDelivered);
-    const { stopAfterFailures } = this.request;
-    if (stopAfterFailures === 0 || this.#failedInRow < stopAfterFailures || this.#cancelled.signal.aborted) return;
-    const requests = this.#failedInRow === 1 ? 'request' : 'requests';
-    this.progress.details = `It was stopped: ${this.#failedInRow} ${requests} failed in a row.`;
-    this.#cancelled.abort();
   }
 
   async #show(): Promise<void> {

@@ -10,6 +10,8 @@ import type { ReplayedJournal } from './undelivered-events.ts';
 interface LaneOptions {
   /** Maximum number of concurrent requests. */
   concurrency: number;
+  /** The lane ends after this number of failed requests in a row; 0 for never. */
+  stopAfterFailures: number;
   signal: AbortSignal;
   /** Returns the log for records of deliveries; undefined if the handler is not configured. */
   record: (() => Pick<DeliveryLog, 'append'>) | undefined;
@@ -23,12 +25,23 @@ export class ReplayLane {
   readonly handler: WebhookHandler;
   readonly #options: LaneOptions;
   readonly #underWay = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
   #batch: SentEvent[] = [];
   #fault: unknown;
+  #failedInRow = 0;
+  /** Number of requests that were not sent, or not answered, because the lane had ended. */
+  notSent = 0;
 
   constructor(handler: WebhookHandler, options: LaneOptions) {
     this.handler = handler;
     this.#options = options;
+    this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+  }
+
+  /** Whether the lane ended because of failures. */
+  get isStopped(): boolean {
+    return this.#stop.signal.aborted;
   }
 
   /** Adds an event. Resolves when the next event may be added. */
@@ -48,7 +61,8 @@ export class ReplayLane {
   async #flush(): Promise<void> {
     const events = this.#batch;
     this.#batch = [];
-    await this.send(events, this.handler.render(events));
+    if (this.#signal.aborted) this.notSent++;
+    else await this.send(events, this.handler.render(events));
   }
 
   /** Sends events in one request. Resolves when the request has begun. */
@@ -58,19 +72,24 @@ export class ReplayLane {
       return;
     }
     while (this.#underWay.size >= this.#options.concurrency) await Promise.race(this.#underWay);
-    if (this.#fault !== undefined || this.#options.signal.aborted) return;
+    if (this.#signal.aborted) this.notSent++;
+    if (this.#fault !== undefined || this.#signal.aborted) return;
     const request = this.#deliver(events, rendered)
       .catch((error) => {
-        if (!this.#options.signal.aborted) this.#fault ??= error;
+        if (this.#signal.aborted) this.notSent++;
+        else this.#fault ??= error;
       })
       .finally(() => this.#underWay.delete(request));
     this.#underWay.add(request);
   }
 
   async #deliver(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
-    const { signal, record, onDelivered } = this.#options;
+    const { stopAfterFailures, record, onDelivered } = this.#options;
+    const signal = this.#signal;
     const delivered = await this.handler.deliver(events, { abort: signal, noRetry: signal }, rendered);
     record?.().append(this.handler.record(delivered, { source: 'replay' }));
+    this.#failedInRow = delivered.result.outcome === 'delivered' ? 0 : this.#failedInRow + 1;
+    if (stopAfterFailures > 0 && this.#failedInRow >= stopAfterFailures) this.#stop.abort();
     onDelivered(this.handler, delivered);
   }
 }

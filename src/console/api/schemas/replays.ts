@@ -43,7 +43,7 @@ export const replayRequest = z
       .min(0)
       .max(10_000)
       .optional()
-      .describe('Stop after this number of failed requests in a row; 0 (the default) means never.'),
+      .describe('Send no more to a handler after this number of failed requests to it in a row; 0 (the default) means never.'),
     dry_run: z.boolean().optional().describe('Send nothing, but show what would be sent.'),
     count_only: z
       .boolean()
