@@ -2,11 +2,14 @@ import { byId, make } from '../shared/dom.ts';
 import { sizeText } from '../shared/locale.ts';
 import { folderUrl, isAccountPage, shownPage } from './navigation/folder.ts';
 import { fetchPage, requestDocument, scriptHeaders } from './server.ts';
+import { tryRequest } from './uploads/requests.ts';
 import { uploadText } from './uploads/upload-text.ts';
 
 interface Space {
   usedBytes: number;
   availableBytes: number;
+  /** Bytes of `usedBytes` that are in the trash. The service deletes them when an upload needs the room. */
+  trashBytes?: number | undefined;
 }
 
 /** The PROPFIND body that asks for the quota (RFC 4331). */
@@ -25,21 +28,35 @@ export async function askSpace(): Promise<Space | undefined> {
   return space.usedBytes + space.availableBytes > 0 ? space : undefined;
 }
 
-/** Shows in the menu how much of the quota is used. */
-export async function showSpace(): Promise<void> {
-  const space = await askSpace();
-  const place = byId('space');
-  place.hidden = !space;
-  if (space) place.replaceChildren(...bar(space));
+/** Returns the size of the account's trash; 0 without a trash, undefined if it cannot be read. */
+export async function askTrashBytes(): Promise<number | undefined> {
+  if (!document.querySelector('a[href="/home/__svc__/trash"]')) return 0;
+  const reply = await tryRequest('GET', '/home/__svc__/trash');
+  if (!reply?.ok) return undefined;
+  const { trash } = (await reply.json()) as { trash: { size: number }[] };
+  return trash.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Shows a warning on the page if the quota is nearly used up. */
+/** Shows in the menu how much of the quota is used. */
+export async function showSpace(): Promise<void> {
+  const [space, trashBytes] = await Promise.all([askSpace(), askTrashBytes()]);
+  const place = byId('space');
+  place.hidden = !space;
+  if (space) place.replaceChildren(...bar({ ...space, trashBytes }));
+}
+
+/** Shows a warning on the page if the quota is nearly used up, even if the trash gives way. */
 export async function showNearlyFull(): Promise<void> {
   const main = byId('main');
-  const space = await askSpace();
+  const found = await askSpace();
+  // The trash can only make the warning needless.
+  const space = found && isNearlyFull(found) ? { ...found, trashBytes: await askTrashBytes() } : undefined;
   main.querySelector('.quota')?.remove();
-  if (space && space.usedBytes >= nearlyFull * (space.usedBytes + space.availableBytes))
-    main.querySelector('#members')?.before(make('div.quota', ...bar(space)));
+  if (space && isNearlyFull(space)) main.querySelector('#members')?.before(make('div.quota', ...bar(space)));
+}
+
+function isNearlyFull({ usedBytes, availableBytes, trashBytes = 0 }: Space): boolean {
+  return usedBytes - trashBytes >= nearlyFull * (usedBytes + availableBytes);
 }
 
 /** Pauses in milliseconds before the page asks whether a download was counted. The request for the download can take a while. */
@@ -67,16 +84,22 @@ function showLastDownload(left: HTMLElement): void {
   left.replaceWith(make('strong', uploadText('lastDownload')));
 }
 
-function bar({ usedBytes, availableBytes }: Space): HTMLElement[] {
+function bar(space: Space): HTMLElement[] {
+  const { usedBytes, availableBytes, trashBytes = 0 } = space;
   const total = usedBytes + availableBytes;
-  const percent = Math.round((usedBytes / total) * 100);
-  const isNearlyFull = usedBytes >= nearlyFull * total;
-  const facts = [uploadText('spaceUsed', { used: sizeText(usedBytes), total: sizeText(total) })];
-  if (isNearlyFull) facts.push(uploadText('spaceFree', { free: sizeText(availableBytes) }));
-  // Each fact stays on one line.
-  const words = facts.map((fact) => fact.replaceAll(' ', '\u00a0')).join(' ·\u00a0');
+  const keptBytes = Math.max(0, usedBytes - trashBytes);
+  const percentOf = (bytes: number) => String(Math.round((bytes / total) * 100));
+  const isFull = isNearlyFull(space);
+  const facts = [uploadText('spaceUsed', { used: sizeText(keptBytes), total: sizeText(total) })];
+  if (isFull) facts.push(uploadText('spaceFree', { free: sizeText(total - keptBytes) }));
+  // Each of these facts stays on one line. The one about the trash is too long for that.
+  const unbroken = facts.map((fact) => fact.replaceAll(' ', '\u00a0'));
+  const words = [...unbroken, ...(trashBytes > 0 ? [uploadText('spaceTrash', { size: sizeText(trashBytes) })] : [])].join(' ·\u00a0');
+  const valueNow = percentOf(keptBytes);
   const filled = make('span');
-  filled.style.width = `${percent}%`;
-  const attributes = { role: 'meter', 'aria-label': uploadText('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };
-  return [make('p.hint', words), make('div', { className: isNearlyFull ? 'meter full' : 'meter', attributes }, filled)];
+  filled.style.width = `${valueNow}%`;
+  const trash = make('span.trash');
+  trash.style.width = `${percentOf(trashBytes)}%`;
+  const attributes = { role: 'meter', 'aria-label': uploadText('space'), 'aria-valuenow': valueNow, 'aria-valuetext': words };
+  return [make('p.hint', words), make('div', { className: isFull ? 'meter full' : 'meter', attributes }, filled, trash)];
 }

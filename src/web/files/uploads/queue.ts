@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { replyReason, send } from '../server.ts';
 import { signInAgain, signInCount } from '../sign-in.ts';
-import { askSpace } from '../space.ts';
+import { askSpace, askTrashBytes } from '../space.ts';
 import { forgetAnswer, resolveConflict } from './conflict.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
 import { pauseAfter, type Refused, tryRequest, uploadUrl } from './requests.ts';
@@ -68,9 +68,12 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     if (upload.state !== 'running') return;
     if (problem !== undefined) return fail(upload, { reason: problem });
     while (upload.state === 'running') {
-      const lack = excessOf(upload) ?? (await lackOfRoom(upload));
+      const excess = excessOf(upload);
+      if (excess !== undefined) return fail(upload, { reason: excess, isFinal: true });
+      const lack = await lackOfRoom(upload);
       if (upload.state !== 'running') return;
-      if (lack !== undefined) return fail(upload, { reason: lack, isFinal: true });
+      // The user can make room, and then try again.
+      if (lack !== undefined) return fail(upload, { reason: lack });
       const before = signInCount();
       const sent = await sendFile(upload, onChange);
       if (upload.state !== 'running') return;
@@ -224,15 +227,8 @@ async function lackOfRoom(upload: Upload): Promise<string | undefined> {
 
 async function askRoom(): Promise<number | undefined> {
   const space = await askSpace();
-  return space && space.availableBytes + (may('trash') ? await trashBytes() : 0);
-}
-
-async function trashBytes(): Promise<number> {
-  const reply = await tryRequest('GET', '/home/__svc__/trash', { accept: 'application/json' });
   // If the trash cannot be read, the page sets no limit. The service decides when it gets the file.
-  if (!reply?.ok) return Number.POSITIVE_INFINITY;
-  const { trash } = (await reply.json()) as { trash: { size: number }[] };
-  return trash.reduce((sum, { size }) => sum + size, 0);
+  return space && space.availableBytes + ((await askTrashBytes()) ?? Number.POSITIVE_INFINITY);
 }
 
 async function presentBytes(upload: Upload): Promise<number> {
