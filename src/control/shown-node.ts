@@ -89,6 +89,7 @@ export const replay = z.object({
   details: text.describe('Reason of the state `failed`. It names the handlers that were stopped, unless all were.'),
   requests: count.default(0).describe('Number of requests in all; 0 until the selection is known.'),
   handlers: count.default(0).describe('Number of event handlers that the requests go to.'),
+  handler_uuids: z.array(text).default([]).describe('UUIDs of these event handlers.'),
   seconds_left: z
     .number()
     .nonnegative()

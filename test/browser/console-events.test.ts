@@ -246,8 +246,10 @@ browserTest('the page of an event names the handlers for which it waits, or says
   const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Deliveries of this event' }) });
   await panel.locator('tbody tr', { hasText: 'CRM' }).waitFor();
   assert.deepEqual(await panel.locator('li').allInnerTexts(), ['Old system\nwaiting, handler paused']);
+  await page.getByRole('button', { name: 'Replay' }).waitFor();
   await page.goto(`${console.url}/#events/${uuidOf('40021')}`);
   await panel.getByText('No handler wants this event.').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Replay' }).count(), 0, 'there is no handler to send it to');
 });
 
 browserTest('events whose client is unknown show no address', async (t) => {

@@ -28,6 +28,7 @@ browserTest(
     assert.equal(await page.getByLabel('Stop').inputValue(), '20');
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Compare 25 requests' }).waitFor();
+    await dialog.getByText('CRM is failing; its requests will probably fail.').waitFor();
     await dialog.getByRole('checkbox').uncheck();
     await dialog.getByRole('button', { name: 'Send 25 requests to 1 handler' }).waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -135,7 +136,7 @@ browserTest('the dialog for failed deliveries counts failed and never-sent event
   const neverSent = dialog.getByRole('checkbox', { name: 'Also send events that were never sent; 3 events to 1 handler in all' });
   await neverSent.waitFor();
   assert.equal(await neverSent.isChecked(), false);
-  await dialog.getByText('1 event to 1 handler', { exact: true }).waitFor();
+  await dialog.getByText('1 event, 1 request to 1 handler', { exact: true }).waitFor();
   await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
   await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).waitFor();
   await neverSent.check();
@@ -181,14 +182,18 @@ browserTest('a replay of one event goes first to the handlers that have not rece
   const dialog = page.getByRole('dialog');
   const told = (text: string) => dialog.getByText(text, { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Replay' }).click();
-  await told('1 event to 1 handler');
+  await told('1 event, 1 request to 1 handler');
+  await told('ERP is stopped; its requests will probably fail.');
   const choice = dialog.getByLabel('Handler');
   assert.equal(await choice.locator('option:checked').textContent(), 'Handlers that have not received it');
   await choice.selectOption('All handlers');
-  await told('1 event to 2 handlers');
+  await told('1 event, 2 requests to 2 handlers');
   await dialog.getByLabel('Stop').waitFor();
   await choice.selectOption({ index: 0 });
-  await told('1 event to 1 handler');
+  await choice.selectOption('CRM');
+  await dialog.getByText(/ERP is stopped/).waitFor({ state: 'hidden' });
+  await choice.selectOption({ index: 0 });
+  await told('1 event, 1 request to 1 handler');
   await dialog.getByLabel('Stop').waitFor({ state: 'hidden' });
   await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
   await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();

@@ -32,6 +32,7 @@ test('a replay shows its number of requests and handlers, and stops after the ch
   };
   const dry = await replay({ dry_run: true });
   assert.deepEqual([dry.state, dry.total, dry.events, dry.requests, dry.handlers, dry.seconds_left], ['done', 12, 6, 8, 2, null]);
+  assert.deepEqual(dry.handler_uuids, ['one', 'two']);
   const before = receiver.requests.length;
   const stopped = await replay({ handlers: ['one'], stop_after_failures: 3 });
   assert.deepEqual([stopped.state, stopped.failed, stopped.requests], ['failed', 3, 6]);

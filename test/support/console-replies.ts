@@ -98,6 +98,7 @@ const replay = {
   results_left_out: 0,
   requests: 1992,
   handlers: 2,
+  handler_uuids: [uuid(0), uuid(1)],
   seconds_left: null,
   node: 'node-1',
 };

@@ -226,6 +226,7 @@ function jobView({ id, created, by, job }: ListedJob): OwnReplay {
     dry_run: request.isDryRun,
     count_only: request.countsOnly,
     ...rest,
+    handlers: rest.handler_uuids.length,
     details: details ?? '',
     results_left_out: results.leftOut,
     seconds_left: secondsLeft,

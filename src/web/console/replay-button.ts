@@ -1,3 +1,4 @@
+import type { HandlerView } from '../../console/api/schemas/overview.ts';
 import type { ApiReplayRequest, ReplayView } from '../../console/api/schemas/replays.ts';
 import { make } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
@@ -9,7 +10,7 @@ import { ask, errorText } from './request.ts';
 import { hashFor } from './route.ts';
 import { facts, iconedButton, tell } from './section.ts';
 import { mayChange } from './session.ts';
-import { clear, datum, timeElement } from './shown.ts';
+import { clear, datum, listed, timeElement } from './shown.ts';
 import { countText } from './values.ts';
 
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
@@ -70,8 +71,18 @@ export function progressText({ done, total, requests }: ReplayView): string {
 }
 
 /** Says how many events a replay sends, because a request can contain several, and an event can go to several handlers. */
-function eventsText({ events, handlers }: ReplayView): string {
-  return `${text('eventCount', { count: events })} ${text('toHandlers', { count: handlers })}`;
+function eventsText({ events, handlers }: ReplayView, requests = ''): string {
+  return `${text('eventCount', { count: events })}${requests} ${text('toHandlers', { count: handlers })}`;
+}
+
+/** Warns of handlers whose requests will probably fail; returns an empty text if there are none. */
+function failingText(handlers: readonly HandlerView[], replay: ReplayView | undefined): string {
+  const failing = handlers.filter(
+    ({ uuid, reason_code, is_failing }) => replay?.handler_uuids.includes(uuid) && (reason_code === 'failures' || is_failing),
+  );
+  if (failing.length === 0) return '';
+  const names = listed(failing.map(({ uuid }) => handlerName(uuid)));
+  return handlerText(failing.every(({ state }) => state === 'stopped') ? 'areStopped' : 'areFailing', { names, count: failing.length });
 }
 
 const pauseMs = 400;
@@ -143,7 +154,7 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const neverSent = make('input', { type: 'checkbox' });
   const neverSentText = make('span');
   const neverSentTick = make('label.tick', { hidden: true }, neverSent, neverSentText);
-  const status = make('p.hint', { role: 'status' });
+  const status = make('div', { role: 'status' });
   const content = [
     make('p', handlerText('replayHint')),
     limits(request),
@@ -182,7 +193,12 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
       recount();
       return;
     }
-    status.textContent = problem || (isEmpty ? text('noResults') : replay ? eventsText(replay) : handlerText('countingRequests'));
+    const told = replay && eventsText(replay, `, ${handlerText('requestCount', { count: replay.requests })}`);
+    const warning = failingText(handlers, replay);
+    status.replaceChildren(
+      make('p', problem || (isEmpty ? text('noResults') : (told ?? handlerText('countingRequests')))),
+      warning === '' ? '' : make('p.reason', warning),
+    );
     const button = tick.closest('dialog')?.querySelector<HTMLButtonElement>('button[value="ok"]');
     if (!button) return;
     button.disabled = isEmpty || problem !== '' || (!replay && !dryRun.checked);

@@ -113,3 +113,7 @@ setInterval(() => {
 export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });
 }
+
+export function listed(words: readonly string[]): string {
+  return new Intl.ListFormat(formatTag, { type: 'conjunction' }).format(words);
+}

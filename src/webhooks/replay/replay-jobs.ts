@@ -114,9 +114,9 @@ interface JobProgress {
   delivered: number;
   /** Number of failed or discarded requests. */
   failed: number;
-  /** Number of requests, and number of handlers that get them. */
+  /** Number of requests, and the handlers that get them. */
   requests: number;
-  handlers: number;
+  handler_uuids: string[];
   /** The reason why the job failed or was stopped; undefined if neither happened. */
   details: string | undefined;
 }
@@ -140,7 +140,7 @@ export class ReplayJob {
     delivered: 0,
     failed: 0,
     requests: 0,
-    handlers: 0,
+    handler_uuids: [],
     details: undefined,
   };
   readonly #dependencies: JobDependencies;
@@ -235,7 +235,7 @@ export class ReplayJob {
           record: () => log,
           onDelivered: (sender, delivered) => {
             this.#count(sender, delivered);
-            if (!signal.aborted && lanes.filter(({ isStopped }) => isStopped).length === this.progress.handlers) stopAll();
+            if (!signal.aborted && lanes.filter(({ isStopped }) => isStopped).length === this.progress.handler_uuids.length) stopAll();
           },
           preview: undefined,
         }),
@@ -304,7 +304,7 @@ export class ReplayJob {
     const all = [...events];
     this.progress.total = all.reduce((total, [, count]) => total + count, 0);
     this.progress.requests = all.reduce((total, [handler, count]) => total + Math.ceil(count / handler.batchSize), 0);
-    this.progress.handlers = all.length;
+    this.progress.handler_uuids = all.map(([{ uuid }]) => uuid);
   }
 }
 

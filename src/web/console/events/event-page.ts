@@ -47,7 +47,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       // An event about a delivery offers to repeat that delivery. To send the event itself again would only repeat the news.
       isAboutDelivery(event)
         ? told && replayButton(text('replay'), () => ({ deliveries: [told.id] }), told.outcome === 'failed' ? 'primary' : '')
-        : replayButton(text('replay'), () => ({ events: [event.uuid] })),
+        : wanted_by.length > 0 && replayButton(text('replay'), () => ({ events: [event.uuid] })),
     ),
     make('p.lead', messageDatum(eventMessage(event), event.data.due, event.data.grace_ends)),
     panel(

@@ -12,7 +12,7 @@ import { colon, text } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
 import { actionButton, facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { datum, dueElement, numberText } from '../shown.ts';
+import { datum, dueElement, listed, numberText } from '../shown.ts';
 import { dueTable } from './due-table.ts';
 import {
   act,
@@ -125,10 +125,6 @@ function scheduleWords(cron: string | null, every: number | null, from: string |
   if (range) return dueText('dueRange', { from: weekdayName(String(range[1])), to: weekdayName(String(range[2])), time });
   if (weekdays.includes('-')) return undefined;
   return dueText('dueWeekly', { days: listed(weekdays.split(',').map(weekdayName)), time });
-}
-
-function listed(words: readonly string[]): string {
-  return new Intl.ListFormat(formatTag, { type: 'conjunction' }).format(words);
 }
 
 /** Returns the seconds between due times if a cron expression repeats after some minutes or hours; undefined for any other expression. */
