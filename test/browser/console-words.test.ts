@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
-import { asOperator, signIn, startConsole } from '../support/console.ts';
+import { asOperator, consoleService, signIn, startConsole, startConsoleProcess } from '../support/console.ts';
 import { answerHostile } from '../support/console-replies.ts';
 import { until } from '../support/receiver.ts';
+import { writeConfig } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const panelOf = (page: Page, name: string) => page.locator('.panel', { has: page.getByRole('heading', { name, exact: true }) });
 
@@ -209,4 +213,26 @@ browserTest('reasons of inspections, methods and held uploads are shown in the l
   });
   await page.reload();
   await page.getByText('no reply: an old record', { exact: true }).waitFor();
+});
+
+browserTest('findings and their hints are shown in the language of the page, those without a translation in English', async (t) => {
+  const cwd = temporaryFolder(t);
+  const named = 'a {path} $&"b".';
+  await writeConfig(cwd, {
+    services: { web: { type: 'http', port: 0 }, console: await consoleService() },
+    event_handlers: { away: { type: 'http', target: '40017', url: 'http://127.0.0.1:9/', user_groups: ['staf', named] } },
+    groups: { staff: { permissions: [] } },
+  });
+  const file = join(cwd, 'svc.config.json');
+  chmodSync(file, 0o644);
+  const { console } = await startConsoleProcess(t, cwd);
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+  await signIn(page, new URL(console.url).origin, '#configuration');
+  const findings = panelOf(page, 'Befunde');
+  const finding = (path: string, message: string) => findings.locator('article', { hasText: path }).getByText(message, { exact: true });
+  await finding('accounts.alice.password', `${file} enthält Geheimnisse und ist für alle Benutzer lesbar`).waitFor();
+  await finding('event_handlers.away.user_groups', 'die Gruppe „staf“ gibt es nicht').waitFor();
+  await finding('event_handlers.away.user_groups', 'meinten Sie „staff“? · unknown-reference').waitFor();
+  await finding('event_handlers.away.user_groups', `die Gruppe „${named}“ gibt es nicht`).waitFor();
+  await finding('groups.staff.permissions', '[] means the default, [[allow-full-control]]; to grant nothing, write [[]]').waitFor();
 });

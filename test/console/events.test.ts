@@ -261,15 +261,18 @@ test('every kind of event has one name of its own in each language of the page',
   }
 });
 
-test('every message of an event is translated with all its members, and every translated reason is one that the service writes', () => {
+test('messages of events, reasons and findings are translated with all their places, and svc writes every translated reason and finding', () => {
   const root = process.env.SVC_ROOT ?? process.cwd();
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const source = files.map((name) => readFileSync(join(root, 'src', name), 'utf8'));
   const members = (text = '') => (text.match(/\{\w+\}/g) ?? []).sort();
   for (const language of ['de', 'es', 'fr']) {
-    const texts: Record<string, string> = JSON.parse(readFileSync(join(root, 'src/web/texts/messages', `${language}.json`), 'utf8'));
+    const read = (folder: string): Record<string, string> =>
+      JSON.parse(readFileSync(join(root, 'src/web/texts', folder, `${language}.json`), 'utf8'));
+    const texts = read('messages');
     for (const { id, meaning } of eventCatalogue) assert.deepEqual(members(texts[id]), members(meaning), `${language}, ${id}`);
-    for (const [reason, translated] of Object.entries(texts).filter(([key]) => !/^\d+$/.test(key))) {
+    const phrases = { ...texts, ...read('findings') };
+    for (const [reason, translated] of Object.entries(phrases).filter(([key]) => !/^\d+$/.test(key))) {
       assert.deepEqual(members(translated), members(reason), `${language}, ${reason}`);
       const words = reason.split(/\{\w+\}/).filter(Boolean);
       assert.ok(

@@ -53,6 +53,7 @@ test('every language has every text with the same placeholders', () => {
     'due',
     'events',
     'files',
+    'findings',
     'found',
     'handlers',
     'held',
@@ -68,7 +69,7 @@ test('every language has every text with the same placeholders', () => {
     'uploads',
   ]);
   for (const group of groups) {
-    const [first = 'en', ...others] = ['details', 'events', 'messages', 'problems'].includes(group)
+    const [first = 'en', ...others] = ['details', 'events', 'findings', 'messages', 'problems'].includes(group)
       ? ['de', 'es', 'fr']
       : ['en', 'de', 'es', 'fr'];
     assert.deepEqual(readdirSync(join(folder, group)).sort(), [first, ...others].map((language) => `${language}.json`).sort());

@@ -10,30 +10,30 @@ import { isCredentialHeader } from './lint-remotes.ts';
 export function lintSecrets({ config, file, source }: LoadedConfig, report: Report): void {
   const check = (path: PropertyKey[], target: string, what: string) => {
     if (isReadableByAll(target))
-      report.warning('secret-readable', path, `${target} ${what} and can be read by every user`, `chmod o-r ${target}`);
+      report.warning('secret-readable', path, `${target} holds ${what} and can be read by every user`, `chmod o-r ${target}`);
   };
   for (const [uuid, service] of Object.entries(config.services)) {
     if ((service.type === 'https' || service.type === 'console') && service.enabled && service.tls_key_path)
-      check(['services', uuid, 'tls_key_path'], service.tls_key_path, 'holds a private key');
+      check(['services', uuid, 'tls_key_path'], service.tls_key_path, 'a private key');
     if (service.type === 'ssh' && service.enabled)
       for (const [index, path] of service.host_key_paths.entries())
-        check(['services', uuid, 'host_key_paths', index], path, 'holds a private key');
+        check(['services', uuid, 'host_key_paths', index], path, 'a private key');
   }
   for (const [uuid, method] of Object.entries(config.authentications)) {
     if (method.type !== 'application' || !method.enabled) continue;
-    check(['authentications', uuid], accountsFilePath(method, config.server.data_folder_path), 'holds password hashes');
+    check(['authentications', uuid], accountsFilePath(method, config.server.data_folder_path), 'password hashes');
   }
   if (!source) return;
   const seen = new Set<string>();
   for (const { path, text } of findTexts(source.value)) {
     for (const [, name = ''] of text.matchAll(/\$\{file:([^}]*)\}/g)) {
       const target = resolve(dirname(source.file), name);
-      if (!seen.has(target)) check(path, target, 'holds a secret');
+      if (!seen.has(target)) check(path, target, 'a secret');
       seen.add(target);
     }
   }
   const secret = findTexts(source.value).find(({ path, text }) => isSecretOption(path, text));
-  if (secret) check(secret.path, file, 'holds secrets');
+  if (secret) check(secret.path, file, 'secrets');
 }
 
 function isReadableByAll(file: string): boolean {

@@ -39,8 +39,12 @@ export function lintAddresses(config: Config, report: Report): void {
     ports.set(port, taken);
     const other = claim(taken, { uuid, address });
     if (!other) continue;
-    const how = other.address === address ? 'is also the address of' : `is taken by ${authority(other.address, port)} of`;
-    report.error('address-in-use', ['services', uuid, 'port'], `${authority(address, port)} ${how} the service "${other.uuid}"`);
+    const place = authority(address, port);
+    const message =
+      other.address === address
+        ? `${place} is also the address of the service "${other.uuid}"`
+        : `${place} is taken by ${authority(other.address, port)} of the service "${other.uuid}"`;
+    report.error('address-in-use', ['services', uuid, 'port'], message);
   }
   lintChallengePorts(config, ports, report);
 }

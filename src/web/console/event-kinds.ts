@@ -1,6 +1,7 @@
 import type { EventKinds } from '../../console/api/schemas/events.ts';
 import type { Overview } from '../../console/api/schemas/overview.ts';
 import { make } from '../shared/dom.ts';
+import { fillTemplate, makeTemplate, type Template } from './language.ts';
 import { ask } from './request.ts';
 import { badge } from './section.ts';
 import { clear } from './shown.ts';
@@ -28,20 +29,8 @@ const messageTexts: Readonly<Record<string, Texts>> = {
   fr: () => import('../texts/messages/fr.json', { with: { type: 'json' } }),
 };
 
-/** An English message as a pattern, whose named groups are the members of `translated`. */
-interface Template {
-  readonly pattern: RegExp;
-  readonly translated: string;
-}
-
 const messages = new Map<string, Template>();
 const reasons: Template[] = [];
-
-function makeTemplate(english: string, translated: string): Template {
-  const parts = english.split(/\{(\w+)\}/);
-  const source = parts.map((part, index) => (index % 2 === 1 ? `(?<${part}>.*)` : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))).join('');
-  return { pattern: new RegExp(`^${source}$`, 's'), translated };
-}
 
 function keepMessages(texts: Readonly<Record<string, string>>): void {
   for (const [key, translated] of Object.entries(texts)) {
@@ -67,21 +56,7 @@ export async function findEventKinds(): Promise<void> {
 
 /** Returns the message of an event in the language of the page. A message or reason without a translation stays in English. */
 export function eventMessage({ id, message }: { id: string; message: string }): string {
-  return translate(messages.get(id), message) ?? message;
-}
-
-function translate(template: Template | undefined, english: string): string | undefined {
-  const match = template?.pattern.exec(english);
-  return match ? template?.translated.replace(/\{(\w+)\}/g, (_, name) => translateMember(name, match.groups?.[name] ?? '')) : undefined;
-}
-
-function translateMember(name: string, value: string): string {
-  if (!['details', 'reason', 'outcome'].includes(name)) return value;
-  for (const reason of reasons) {
-    const translated = translate(reason, value);
-    if (translated !== undefined) return translated;
-  }
-  return value;
+  return fillTemplate(messages.get(id), message, reasons) ?? message;
 }
 
 /** Returns all kinds in the order in which the API lists them; none if they could not be fetched. */

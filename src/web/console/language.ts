@@ -23,3 +23,38 @@ export function translate(prefix: string, name: string): string {
   const key = `${prefix}_${name.replaceAll('-', '_')}`;
   return Object.hasOwn(texts, key) ? text(key as TextName) : name;
 }
+
+/** An English text of the service as a pattern, whose named groups are the places of `translated`. */
+export interface Template {
+  readonly pattern: RegExp;
+  readonly translated: string;
+}
+
+export function makeTemplate(english: string, translated: string): Template {
+  const parts = english.split(/\{(\w+)\}/);
+  const source = parts.map((part, index) => (index % 2 === 1 ? `(?<${part}>.*)` : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))).join('');
+  return { pattern: new RegExp(`^${source}$`, 's'), translated };
+}
+
+/** Places whose values are texts of the service, too. The values of all others, such as names and paths, are shown as they are. */
+const translatedPlaces = ['details', 'kind', 'outcome', 'reason'];
+
+/** Translates a text. @param phrases templates of phrases within it @returns undefined if the text does not match the template */
+export function fillTemplate(template: Template | undefined, english: string, phrases: readonly Template[]): string | undefined {
+  const match = template?.pattern.exec(english);
+  return match
+    ? template?.translated.replace(/\{(\w+)\}/g, (_, name) => {
+        const value = match.groups?.[name] ?? '';
+        return translatedPlaces.includes(name) ? translateFirst(value, phrases) : value;
+      })
+    : undefined;
+}
+
+/** Translates a text with the first template that it matches. Without one, it stays in English. */
+export function translateFirst(english: string, templates: readonly Template[]): string {
+  for (const template of templates) {
+    const translated = fillTemplate(template, english, templates);
+    if (translated !== undefined) return translated;
+  }
+  return english;
+}

@@ -7,9 +7,12 @@ import de from '../../texts/configuration/de.json' with { type: 'json' };
 import en from '../../texts/configuration/en.json' with { type: 'json' };
 import es from '../../texts/configuration/es.json' with { type: 'json' };
 import fr from '../../texts/configuration/fr.json' with { type: 'json' };
+import germanFindings from '../../texts/findings/de.json' with { type: 'json' };
+import spanishFindings from '../../texts/findings/es.json' with { type: 'json' };
+import frenchFindings from '../../texts/findings/fr.json' with { type: 'json' };
 import { confirm } from '../confirm.ts';
 import { field } from '../fields.ts';
-import { text, translate } from '../language.ts';
+import { makeTemplate, text, translate, translateFirst } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, loadingLine, panel, problem, refuse, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -17,6 +20,15 @@ import { clear, datum } from '../shown.ts';
 import { tree } from '../values.ts';
 
 const ownText = partTexts<keyof typeof en>({ en, de, es, fr });
+
+const findingTexts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  de: germanFindings,
+  es: spanishFindings,
+  fr: frenchFindings,
+};
+
+/** Frequent messages and hints of findings, and phrases in them. */
+const findingTemplates = Object.entries(findingTexts[document.documentElement.lang] ?? {}).map((pair) => makeTemplate(...pair));
 
 /** The findings of a check. `file` is null if the server has no configuration file. */
 interface Findings {
@@ -95,7 +107,8 @@ function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
   return sorted.map(({ severity, code, line, path, message, hint }) => {
     const place = line ? make('span.hint', ownText('line', { number: line })) : undefined;
     const head = make('p', badge(translate('severity', severity), kinds[severity]), ' ', datum(path, 'code'), ' ', place);
-    return make('article.result', head, make('p', datum(message)), make('p.hint', datum([hint, code].filter(Boolean).join(' · '))));
+    const advice = [hint && translateFirst(hint, findingTemplates), code].filter(Boolean).join(' · ');
+    return make('article.result', head, make('p', datum(translateFirst(message, findingTemplates))), make('p.hint', datum(advice)));
   });
 }
 
