@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema/schema.ts';
 import type { ServiceEvent } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
-import { eventOutcomes } from '../events/journal/search/event-selection.ts';
+import { eventOutcomes, messagePattern } from '../events/journal/search/event-selection.ts';
 import { clientGoneDetails } from '../files/operations/file-download.ts';
 import type { RequestObserver } from '../http/request/request-trace.ts';
 import type { Log } from '../lib/log.ts';
@@ -47,9 +47,6 @@ export interface TallyFigures {
   errors: RecentError[];
 }
 
-/** Number of characters of a message that are compared to distinguish kinds. */
-const comparedCharacters = 200;
-
 /** Keeps the most recent kinds of errors, each with the number of its events. */
 export class ErrorKinds {
   /** Errors by kind; the kind of the newest error is last. */
@@ -82,11 +79,7 @@ function isEndedByReader({ id, data }: ServiceEvent): boolean {
 
 /** Returns the kind of an error. Errors of one kind have the same ID and component, and differ only in quoted names and in numbers. */
 function errorKind({ id, message, component }: ServiceEvent): string {
-  const compared = message
-    .slice(0, comparedCharacters)
-    .replace(/"[^"]*"/g, '""')
-    .replace(/\d+/g, '0');
-  return `${id} ${component.uuid} ${compared}`;
+  return `${id} ${component.uuid} ${messagePattern(message)}`;
 }
 
 /** Counts events and deliveries for consoles. It counts even without a console, because counting is cheap. */

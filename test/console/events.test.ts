@@ -98,6 +98,13 @@ test('a refused login of an administrator is a failure, and a pause of a handler
   assert.deepEqual(await found('failure'), ['refused', 'refused']);
   assert.deepEqual(await found('informational'), ['paused by olga']);
   assert.deepEqual(await found('success'), []);
+  const count = async (query: Record<string, string>) =>
+    (await console.get(`/api/events?${new URLSearchParams(query)}`, asViewer)).json<Page>().events.length;
+  const message = 'The login of the administrator "somebody" was refused.';
+  assert.equal(await count({ message }), 2, 'messages may differ in quoted names');
+  assert.equal(await count({ message: message.replace('refused', 'refuse') }), 0);
+  assert.equal(await count({ component: 'crm', id: '20157' }), 1);
+  assert.equal(await count({ component: 'erp' }), 0);
   const histogram = await console.get('/api/events/histogram?id=20190,20157&buckets=1', asViewer);
   assert.equal(histogram.json<{ counts: { failures: number }[] }>().counts[0]?.failures, 2);
   const { errors } = (await console.get('/api/overview', asViewer)).json<{ errors: { id: string; count: number }[] }>();

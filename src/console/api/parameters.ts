@@ -6,7 +6,21 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { ConsoleContext } from '../environment.ts';
 
 /** The names of the members of an event filter. */
-export const selectionNames = ['since', 'until', 'id', 'not_id', 'group', 'status', 'account', 'path', 'address', 'request_id', 'text'];
+export const selectionNames = [
+  'since',
+  'until',
+  'id',
+  'not_id',
+  'group',
+  'status',
+  'account',
+  'path',
+  'address',
+  'request_id',
+  'component',
+  'message',
+  'text',
+];
 
 const maxItemsPerMember = 1000;
 
@@ -32,6 +46,8 @@ export function readEventSelection(parameters: Parameters): EventSelection {
     path: list('path'),
     address: list('address'),
     requestId: list('request_id'),
+    component: list('component'),
+    message: list('message'),
     ...(text !== undefined && { text }),
   };
 }

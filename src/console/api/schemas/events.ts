@@ -39,6 +39,8 @@ export const eventQuery = z.object({
   path: texts.describe('A virtual or real path. With a final `/` it also selects everything below; repeatable.'),
   address: texts.describe('Address of a client; repeatable.'),
   request_id: texts.describe('ID of a request; repeatable.'),
+  component: texts.describe('UUID of the component that caused the event; repeatable.'),
+  message: texts.describe('A message; events match if theirs differ only in quoted names and in numbers; repeatable.'),
   text: text.optional().describe('Text in any value; not a pattern, case-sensitive.'),
 });
 

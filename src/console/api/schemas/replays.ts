@@ -17,6 +17,8 @@ export const eventFilter = z.strictObject({
   path: texts.optional().describe('With a final `/` it also selects everything below.'),
   address: texts.optional(),
   request_id: texts.optional(),
+  component: texts.optional().describe('UUIDs of components that caused events.'),
+  message: texts.optional().describe('Messages of events, which may differ in quoted names and in numbers.'),
   text: text.optional().describe('Text in any value of the event.'),
 });
 

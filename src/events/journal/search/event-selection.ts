@@ -28,13 +28,17 @@ export interface EventSelection {
   path?: string[];
   address?: string[];
   requestId?: string[];
+  /** UUIDs of components that caused events. */
+  component?: string[];
+  /** Messages; an event matches if its message differs only in quoted names and in numbers. */
+  message?: string[];
   /** A text that a value of the event contains. It is not a pattern, and is case-sensitive. */
   text?: string;
 }
 
 /** Whether an event is selected. @param userGroup the group of its account, which is not part of the event */
 export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
-  const { uuid, since, until, userGroup: userGroups, account, path, address, requestId, text } = selection;
+  const { uuid, since, until, userGroup: userGroups, account, path, address, requestId, component, message, text } = selection;
   if (!isKindSelected(event, selection)) return false;
   if (uuid.length > 0 && !uuid.includes(event.uuid)) return false;
   const atMs = eventTimeMs(event);
@@ -44,6 +48,8 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   if (isGiven(path) && !eventPaths(event).some((own) => path.some((wanted) => isAtOrBelow(own, wanted)))) return false;
   if (isGiven(address) && !address.includes(event.account.peer.address)) return false;
   if (isGiven(requestId) && !requestId.includes(String(event.data.request_id))) return false;
+  if (isGiven(component) && !component.includes(event.component.uuid)) return false;
+  if (isGiven(message) && !message.map(messagePattern).includes(messagePattern(event.message))) return false;
   return text === undefined || text === '' || hasText(event, text);
 }
 
@@ -115,6 +121,17 @@ export function eventOutcomes(event: KindOfEvent): readonly EventGroup[] {
   const known = outcomesInData[event.id];
   if (!known) return eventGroups(event);
   return event.data ? known(event.data) : eventStatuses;
+}
+
+/** Number of characters of messages that are compared. */
+const comparedCharacters = 200;
+
+/** Returns what messages have in common that differ only in quoted names and in numbers. */
+export function messagePattern(message: string): string {
+  return message
+    .slice(0, comparedCharacters)
+    .replace(/"[^"]*"/g, '""')
+    .replace(/\d+/g, '0');
 }
 
 function filterTexts(values: readonly unknown[]): string[] {

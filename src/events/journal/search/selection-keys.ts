@@ -54,7 +54,7 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
  * bytes.
  */
 export function selectionNeedles(selection: EventSelection): Buffer[][] {
-  const { id, uuid, account, path, address, requestId, text } = selection;
+  const { id, uuid, account, path, address, requestId, component, text } = selection;
   const lists: string[][] = [
     uuid.map(quoted),
     (requestId ?? []).map(quoted),
@@ -62,6 +62,7 @@ export function selectionNeedles(selection: EventSelection): Buffer[][] {
     text === undefined || text === '' ? [] : [quoted(text).slice(1, -1)],
     (account ?? []).map(quoted),
     (address ?? []).map(quoted),
+    (component ?? []).map(quoted),
     id.map((one) => quoted(String(one))),
   ];
   return lists.filter(isGiven).map((list) => list.map((needle) => Buffer.from(needle)));

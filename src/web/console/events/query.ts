@@ -11,6 +11,8 @@ const keys = {
   status: 'status',
   group: 'group',
   request: 'request_id',
+  component: 'component',
+  message: 'message',
   text: 'text',
 } as const;
 export const isQueryKey = (key: string) => Object.hasOwn(keys, key);
