@@ -290,8 +290,10 @@ browserTest('a lock has one line on tablets; all sections are in view there, and
   });
   await page.setViewportSize({ width: 320, height: 800 });
   await page.reload();
-  const opener = page.getByRole('button', { name: 'Konten 5' });
+  const opener = page.getByRole('button', { name: 'Konten 5 Fälle brauchen Aufmerksamkeit' });
   await opener.waitFor();
+  const dot = await page.locator('#needs').boundingBox();
+  assert.ok(dot && dot.width < 10, 'a dot, because a number would seem to count accounts');
   assert.equal(await links.first().isVisible(), false);
   await opener.press('ArrowDown');
   assert.equal(await focused(page), 'Übersicht');
@@ -307,7 +309,7 @@ browserTest('a lock has one line on tablets; all sections are in view there, and
   await links.getByText('Ereignisse').click();
   await links.first().waitFor({ state: 'hidden' });
   assert.equal(await page.evaluate('document.activeElement.id'), 'main');
-  await page.getByRole('button', { name: 'Ereignisse 5' }).click();
+  await page.getByRole('button', { name: 'Ereignisse 5 Fälle brauchen Aufmerksamkeit' }).click();
   await page.goBack();
   await links.first().waitFor({ state: 'hidden' });
   await opener.waitFor();

@@ -35,11 +35,37 @@ browserTest('a handler that is started and stops again at once is reported in on
   await incident.getByText('The delivery of event 40017 by "archive" failed: 500 Still broken').waitFor();
   assert.equal(await incident.count(), 1, 'a stop, its cause and the failed deliveries are one row');
   assert.equal(await incident.locator('.number a').innerText(), '2');
-  assert.equal(await incident.locator('.number a').getAttribute('href'), '#deliveries?handler=hook&outcome=failed');
   assert.deepEqual((await page.locator('.panel > h2').allInnerTexts()).slice(0, 2), ['Last errors', 'Services']);
+  await incident.locator('.number a').click();
+  await page.locator('.listed tbody tr .row-link').nth(1).waitFor();
+  assert.equal(await page.locator('.listed tbody tr .row-link').count(), 2, 'the number leads to the failed deliveries');
 });
 
-browserTest('in a low window three messages are whole and can be closed; a good one goes before errors', async (t) => {
+browserTest('the number of errors with one cause leads to exactly these events', async (t) => {
+  const otherwise = { status: 500, reason: 'Still broken' };
+  const receiver = await startReceiver(t, { script: [{ status: 503, reason: 'Updating' }], otherwise });
+  const hook = { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 0, retry_count: 0 };
+  const { server, console } = await startConsole(t, { event_handlers: { crm: hook, erp: { ...hook, url: 'http://127.0.0.1:9/' } } });
+  const failures = async () => (await console.get('/api/events?id=20174', asOperator)).json<{ events: unknown[] }>().events.length;
+  for (let file = 1; file <= 3; file++) {
+    await server.put(`/home/${file}`, 'x');
+    await until('both deliveries failed', async () => (await failures()) === 2 * file);
+  }
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#overview');
+  for (const [reason, count] of [
+    ['500 Still broken', 2],
+    ['the connection was refused', 3],
+  ] as const) {
+    const number = page.locator('.errors tbody tr', { hasText: reason }).locator('.number a');
+    await number.getByText(String(count), { exact: true }).click();
+    await page.locator('.listed tbody tr', { hasText: reason }).first().waitFor();
+    assert.equal(await page.locator('.listed tbody tr .row-link').count(), count);
+    await page.goBack();
+  }
+});
+
+browserTest('in a low window three messages are whole and can be closed; a good one goes when the next action starts', async (t) => {
   const hook = { type: 'http', url: 'http://127.0.0.1:9/', target: '40017' };
   const { console } = await startConsole(t, { event_handlers: { a: hook, b: hook, c: hook, d: hook } });
   const page = await openBrowser(t, { expectedErrors: /401/, viewport: { width: 1280, height: 600 } });
@@ -51,7 +77,7 @@ browserTest('in a low window three messages are whole and can be closed; a good 
   const messages = page.locator('#notices .notice');
   for (const index of [1, 0, 2, 3]) {
     await page.locator('.handler').nth(index).getByRole('button', { name: 'Send a test event' }).click();
-    await messages.nth(Math.min(index === 1 ? 0 : index === 0 ? 1 : 2, 2)).waitFor();
+    await messages.nth(index === 3 ? 2 : index === 1 ? 0 : 1).waitFor();
   }
   await messages.getByText('did not reach d').waitFor();
   assert.deepEqual(await messages.evaluateAll((all) => all.map((one) => one.className)), Array(3).fill('notice error'));

@@ -18,6 +18,7 @@ browserTest('a reviewer sees, downloads, releases, discards and re-inspects held
   for (const name of ['good', 'wrong']) await server.put(`/home/${name}`, `odd ${name}`);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await signIn(page, console.url, '#held', 'reviewer');
+  await page.locator('main .badge.live.good').waitFor();
   const row = (name: string) => page.locator('main tbody tr', { hasText: `/${name}` });
   const seen = await row('good').innerText();
   for (const part of ['alice', 'Somebody has to look.\nContent check holds', '8 bytes']) assert.ok(seen.includes(part), `${part}: ${seen}`);

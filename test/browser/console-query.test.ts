@@ -146,12 +146,15 @@ browserTest('a time range is selected on the histogram; routine events are shown
   await page.route('**/api/events/histogram*', async (route) => {
     const found = (await (await route.fetch()).json()) as { since: string; until: string };
     const middle = new Date((Date.parse(found.since) + Date.parse(found.until)) / 2).toISOString();
-    await route.fulfill({ json: { ...found, counted_since: middle } });
+    const counts = Array.from({ length: 60 }, (_, part) => ({ events: part === 59 ? 900 : part === 50 ? 9 : 0, failures: 0 }));
+    await route.fulfill({ json: { ...found, counted_since: middle, counts } });
   });
   await page.getByRole('button', { name: '24 hours' }).click();
   await page.locator('.histogram .badge').getByText('partial').waitFor();
   assert.match(await page.locator('.histogram > p').innerText(), /Events before .* are not counted here/);
-  assert.match(await page.locator('.histogram .told').innerText(), /^\d+ events, 0 failed$/);
+  assert.match(await page.locator('.histogram .told').innerText(), /^909 events, 0 failed · max\. 900$/);
+  const tall = await page.locator('.histogram .first').evaluateAll((bars) => bars.map((bar) => Number(bar.getAttribute('height'))));
+  assert.ok((tall[0] ?? 0) >= (tall[1] ?? 0) / 11, `a few events are visible beside many: ${tall}`);
   assert.equal(Math.round(Number(await page.locator('.histogram .uncounted').getAttribute('width'))), 300);
 });
 

@@ -78,6 +78,13 @@ browserTest(
     await change.getByText('https://example.com/').waitFor();
     await reload.click();
     await page.getByRole('dialog').getByText('One option changes.').waitFor();
+    await page.route('**/api/configuration/reload', (route) =>
+      route.fulfill({ json: { changes: [], nodes: [], ended: { sessions: 0, connections: 0, transfers: 0 }, incomplete: '' } }),
+    );
+    await page.getByRole('dialog').getByRole('button', { name: 'Reload' }).click();
+    await page.locator('.notice.success').waitFor();
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await page.locator('.notice.success').waitFor({ state: 'detached', timeout: 3000 });
   },
 );
 

@@ -246,7 +246,9 @@ browserTest(
   async (t) => {
     const { console } = await startConsole(t);
     const page = await openBrowser(t, { expectedErrors: /401|500|ERR_INTERNET_DISCONNECTED|Failed to (load|fetch)/ });
-    await signIn(page, console.url, '#handlers');
+    await signIn(page, console.url, '#accounts');
+    await page.getByRole('heading', { level: 2, name: 'Accounts' }).waitFor();
+    await page.locator('#sections').getByText('Handlers').click();
     await page.getByText('The configuration has no event handler').waitFor();
     await page.context().setOffline(true);
     const link = page.locator('#sections').getByText('Configuration');
@@ -261,6 +263,8 @@ browserTest(
     await page.locator('#sections').getByText('Accounts').click();
     await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
     await page.locator('main > .notice').waitFor({ state: 'detached', timeout: 500 });
+    await page.locator('main .panel').getByText('Not loaded.').nth(7).waitFor();
+    assert.equal(await page.locator('main').getByText('cannot be reached').count(), 0, 'only the line at the top says so');
     await link.click();
     await page.locator('main').getByText('Not loaded.').waitFor();
     assert.equal(await page.getByText('Loading …').count(), 0, 'the page does not claim that it is loading');

@@ -39,7 +39,7 @@ ${language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPat
 <a class="skip" href="#main" hidden></a>
 <header class="top">
 <a class="brand" href="#overview"><img src="${assetPaths.icon}" alt=""><span>svc console</span></a>
-<button type="button" class="quiet" id="section" popovertarget="sections"><span id="section-name"></span><span id="sum" class="count"></span>${icon('down')}</button>
+<button type="button" class="quiet" id="section" popovertarget="sections"><span id="section-name"></span>${icon('down')}<span id="needs" class="needs" hidden></span></button>
 <p id="server" class="hint"></p>
 <div class="account">
 <button type="button" class="quiet opener" popovertarget="menu"><span id="me">${icon('globe')}<span class="hidden">${language.text('settings')}</span></span>${icon('down')}</button>

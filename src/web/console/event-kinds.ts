@@ -1,10 +1,10 @@
 import type { EventKinds } from '../../console/api/schemas/events.ts';
 import type { Overview } from '../../console/api/schemas/overview.ts';
 import { make } from '../shared/dom.ts';
-import { fillTemplate, makeTemplate, type Template } from './language.ts';
+import { fillTemplate, makeTemplate, type Template, text } from './language.ts';
 import { ask } from './request.ts';
 import { badge } from './section.ts';
-import { clear } from './shown.ts';
+import { ageElement, ageInPhrase, clear } from './shown.ts';
 
 type EventData = Readonly<Record<string, unknown>>;
 
@@ -110,4 +110,24 @@ export function incidents(errors: readonly ErrorKind[]): Incident[] {
     const isJoined = stop && (failures.includes(error) || error.id === '20066' || error.id === '20157');
     return isJoined ? [] : [{ ...error, failures: [] }];
   });
+}
+
+/** Returns the number that an incident shows, of errors or of failed deliveries, and the query for exactly these events. */
+export function countedEvents({ failures, ...error }: Incident): { count: number; query: URLSearchParams } {
+  const counted = failures.length > 0 ? failures : [error];
+  const count = counted.reduce((sum, one) => sum + one.count, 0);
+  const query = new URLSearchParams({ id: counted[0]?.id ?? error.id });
+  if (error.component !== '') query.append('component', error.component);
+  for (const { message } of counted) query.append('message', message);
+  const [since = ''] = counted.map(({ first }) => first).sort();
+  if (since !== '') query.append('since', since);
+  return { count, query };
+}
+
+/** Shows when an incident was last seen and, if it took longer, when it began. */
+export function incidentTimes({ time, first, count }: Incident): HTMLElement {
+  const latest = ageElement(time);
+  // Errors within a minute are one moment.
+  const isLonger = count > 1 && Date.parse(time) - Date.parse(first) >= 60_000 && ageElement(first).textContent !== latest.textContent;
+  return make('span', latest, ' ', isLonger && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
 }

@@ -9,7 +9,7 @@ import { listen, pauseMs } from './live.ts';
 import { showOverview } from './overview/overview.ts';
 import { ask, Refused, withQuery } from './request.ts';
 import { hashFor, parseRoute, type Route, type SectionName, sectionNames } from './route.ts';
-import { heading, isAbort, loadingLine, problem, type Stage, showCount, showFrame, tell, wayTo } from './section.ts';
+import { heading, isAbort, loadingLine, problem, type Stage, showCount, showFrame, showLive, tell, wayTo } from './section.ts';
 import { findSession, loginToken, noteLoss, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
@@ -86,7 +86,7 @@ foldSections();
 
 /** The names that the query of a search may have. */
 const searchNames: Partial<Record<SectionName, string>> = {
-  events: 'id not_id account path address status group request_id text since until last routine at',
+  events: 'id not_id account path address status group request_id component message text since until last routine at',
   deliveries: 'handler outcome kind event_id account since until last',
 };
 
@@ -145,7 +145,6 @@ async function showSection(stage: Stage): Promise<void> {
     }
     main.append(problem(error));
     isIncomplete = true;
-    if (lostLine.isConnected) dropRepeated();
     void findServer();
   }
 }
@@ -183,13 +182,18 @@ const lostLine = make('p.lost', { role: 'alert' });
 function dropRepeated(): void {
   const repeated = [text('partMissing'), lostReason];
   const main = byId('main');
-  for (const line of main.querySelectorAll(':is(main, .more) > .notice.error'))
-    if (repeated.includes(line.textContent ?? '')) line.replaceWith(...(line.parentElement === main ? [loadingLine()] : []));
+  for (const line of main.querySelectorAll('.notice.error')) {
+    if (line.closest('.answer') || !repeated.includes(line.textContent ?? '')) continue;
+    const isMore = line.closest('.more') !== null;
+    line.replaceWith(...(isMore ? [] : [loadingLine()]));
+    isIncomplete ||= !isMore;
+  }
   for (const line of main.querySelectorAll('.loading')) line.textContent = text('notLoaded');
 }
 
 /** Shows a message while the server is unreachable, or answers only with errors. Afterwards, reloads the page if a section could not be loaded. */
 async function findServer(): Promise<void> {
+  if (lostLine.isConnected) dropRepeated();
   if (isSeeking) return;
   isSeeking = true;
   const isThere = () =>
@@ -304,7 +308,10 @@ function followFrame(signal: AbortSignal): void {
     listen(withQuery('/api/events/live', { id: heldEvents }), AbortSignal.any([signal, run.signal]), {
       messages: { message: () => readLater() },
       // Before the stream is open, others could decide unnoticed.
-      onState: (isOpen) => isOpen && readLater(0),
+      onState: (isOpen) => {
+        showLive(isOpen);
+        if (isOpen) readLater(0);
+      },
     });
   };
   void read(showFrame);

@@ -76,7 +76,7 @@ export function showFrame({ server, held_uploads, missing_files }: Overview): vo
 
 const counts = { held: 0, expectations: 0 };
 
-/** Shows a number beside the link to a section, and the sum of these numbers on the button that opens the sections. */
+/** Shows a number beside the link to a section, and a dot on the button that opens the sections. */
 export function showCount(section: keyof typeof counts, count: number): void {
   const place = document.querySelector<HTMLElement>(`[data-section="${section}"] .count`);
   if (!place) return;
@@ -84,7 +84,9 @@ export function showCount(section: keyof typeof counts, count: number): void {
   place.textContent = count ? numberText(count) : '';
   place.title = count ? text(section === 'held' ? 'problemHeld' : 'problemMissing', { count }) : '';
   const sum = counts.held + counts.expectations;
-  byId('sum').textContent = sum ? numberText(sum) : '';
+  // Beside the name of the page, a number would seem to belong to the page.
+  byId('needs').hidden = sum === 0;
+  byId('needs').replaceChildren(make('span.hidden', text('needAttention', { count: sum })));
 }
 
 export function wayTo(section: SectionName): HTMLElement {
@@ -95,6 +97,19 @@ export function wayTo(section: SectionName): HTMLElement {
 /** Shows a state in a few words, which must be clear without the colour. */
 export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'calm'): HTMLElement {
   return make('span', { className: `badge ${kind}` }, words);
+}
+
+let isLive = false;
+
+/** Says whether the page gets news by itself. */
+export function liveMark(): HTMLElement {
+  return make('span', { className: `badge live ${isLive ? 'good' : 'warn'}` }, text(isLive ? 'live' : 'connecting'));
+}
+
+/** Keeps the marks up to date. */
+export function showLive(isOpen: boolean): void {
+  isLive = isOpen;
+  for (const mark of document.querySelectorAll('.badge.live')) mark.replaceWith(liveMark());
 }
 
 /** Builds the error message that replaces content which could not be loaded. */
@@ -146,6 +161,11 @@ export function iconedButton(label: string, iconName: ConsoleIcon | undefined, a
   return button;
 }
 
+/** Removes messages about earlier actions, because the next one can make them untrue. Errors stay. */
+export function dropSuccess(): void {
+  for (const old of byId('notices').querySelectorAll('.success')) old.remove();
+}
+
 /** Builds a button that is disabled while its action runs. If the action fails, a notice is shown. */
 export function actionButton(
   label: string,
@@ -157,6 +177,7 @@ export function actionButton(
     label,
     iconName,
     async () => {
+      dropSuccess();
       button.disabled = true;
       await tell(action());
       button.disabled = button.dataset.refused !== undefined;

@@ -103,6 +103,7 @@ function showPanels(
       } catch (error) {
         element.hidden = false;
         if (!signal.aborted) element.append(problem(error));
+        document.dispatchEvent(new Event('lost'));
       } finally {
         loading.remove();
       }

@@ -14,7 +14,7 @@ import { confirm } from '../confirm.ts';
 import { field } from '../fields.ts';
 import { makeTemplate, text, translate, translateFirst } from '../language.ts';
 import { ask } from '../request.ts';
-import { actionButton, badge, heading, loadingLine, panel, problem, refuse, type Stage, tell } from '../section.ts';
+import { actionButton, badge, dropSuccess, heading, loadingLine, panel, problem, refuse, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum } from '../shown.ts';
 import { tree } from '../values.ts';
@@ -65,7 +65,11 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
   );
   await load();
   // The file was perhaps edited while the window was in the background.
-  addEventListener('focus', () => void tell(load()), { signal });
+  const again = () => {
+    dropSuccess();
+    void tell(load());
+  };
+  addEventListener('focus', again, { signal });
 }
 
 async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promise<readonly HTMLElement[]>): Promise<void> {
@@ -74,6 +78,7 @@ async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promi
     place.replaceChildren(...nodes);
   } catch (error) {
     if (!signal.aborted) place.replaceChildren(problem(error));
+    document.dispatchEvent(new Event('lost'));
   }
 }
 

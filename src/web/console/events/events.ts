@@ -8,7 +8,7 @@ import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { badge, heading, isAbort, type Stage } from '../section.ts';
-import { timeElement } from '../shown.ts';
+import { numberText, timeElement } from '../shown.ts';
 import { clientAddress, type EventTable, eventTable } from './event-table.ts';
 import { liveTail } from './live-tail.ts';
 import { apiQuery, type QueryKey, timeProblem, withConditions } from './query.ts';
@@ -210,6 +210,8 @@ function histogram(choose: (since: string, until: string) => void) {
     if (!shown) return;
     const sum = (name: 'events' | 'failures') => shown?.counts.reduce((total, part) => total + part[name], 0) ?? 0;
     tell(shown.since, shown.until, sum('events'), sum('failures'));
+    const highest = Math.max(...shown.counts.map(({ events }) => events));
+    if (highest > 0) told.append(` · ${text('highest', { value: numberText(highest) })}`);
     const countedMs = Date.parse(shown.counted_since);
     partial.hidden = countedMs <= Date.parse(shown.since);
     partial.replaceChildren(badge(text('partial'), 'warn'), ' ', text('notCounted', { time: shortTime(countedMs) }));
@@ -245,9 +247,11 @@ function histogram(choose: (since: string, until: string) => void) {
     shown = found;
     const highest = Math.max(...found.counts.map(({ events }) => events), 1);
     const step = width / parts;
-    const scaled = (count: number) => (count === 0 ? 0 : Math.max((count / highest) * (height - 2), 2));
+    // With a linear scale, one busy part would make all others too low to be seen.
+    const scaled = (count: number) => (count === 0 ? 0 : Math.max(Math.sqrt(count / highest) * (height - 2), 3));
     const bars = found.counts.flatMap(({ events, failures }, index) => {
-      const [all, bad] = [scaled(events), scaled(failures)];
+      const all = scaled(events);
+      const bad = failures === 0 ? 0 : Math.max((failures / events) * all, 2);
       const bar = (kind: string, tall: number) =>
         makeSvg('rect', {
           class: kind,

@@ -4,7 +4,7 @@ import { ofAccount } from '../fields.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, heading, panel, type Stage, showCount, tell } from '../section.ts';
+import { actionButton, heading, liveMark, panel, type Stage, showCount, tell } from '../section.ts';
 import { datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueTable } from './due-table.ts';
@@ -62,7 +62,7 @@ export async function showBoard({ main, route: { query }, signal }: Stage): Prom
   await load();
   const refresh = actionButton(text('heldRefresh'), 'refresh', load, 'compact');
   main.replaceChildren(
-    heading(text('expectations'), refresh),
+    heading(text('expectations'), liveMark(), refresh),
     ...ofAccount('expectations', query),
     todayPanel,
     openPanel,

@@ -5,14 +5,13 @@ import { notice } from '../../shared/notices.ts';
 import { faultText, findHandlers, handlerText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { listen } from '../live.ts';
-import { ageText, rateText } from '../overview/overview.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, incompleteLine, type Stage, scrollToShown } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageInPhrase, clear, datum, timeInPhrase } from '../shown.ts';
 import { renew } from '../table.ts';
-import { byUrgency, handlerBadge, hourBars, waitingText } from './last-hour.ts';
+import { ageText, byUrgency, handlerBadge, hourBars, rateText, waitingText } from './last-hour.ts';
 
 /** Shows the event handlers with their states and actions. */
 export async function showHandlers({ main, route, signal }: Stage): Promise<void> {

@@ -1,5 +1,6 @@
 import type { HandlerView } from '../../../console/api/schemas/overview.ts';
 import { makeSvg } from '../../shared/dom.ts';
+import { durationText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { badge, stateBadge } from '../section.ts';
 import { numberText } from '../shown.ts';
@@ -54,4 +55,12 @@ export function hourBars(handler: HandlerView): SVGSVGElement | undefined {
 /** Returns how many events wait for a handler. While they are being counted, there may be more. */
 export function waitingText({ waiting_events: count, more_may_wait: more }: HandlerView): string {
   return more ? (count > 0 ? `${numberText(count)}+` : '…') : numberText(count);
+}
+
+export function ageText(seconds: number): string {
+  return seconds <= 0 ? '–' : durationText(seconds);
+}
+
+export function rateText(perMinute: number): string {
+  return text('perMinute', { value: numberText(perMinute, 1) });
 }

@@ -15,7 +15,7 @@ import { copyButton, field, ofAccount, selection } from '../fields.ts';
 import { faultText } from '../handler-names.ts';
 import { colon, text } from '../language.ts';
 import { ask, reasonText, withQuery } from '../request.ts';
-import { actionButton, badge, heading, iconedButton, panel, type Stage, showCount, tell } from '../section.ts';
+import { actionButton, badge, heading, iconedButton, liveMark, panel, type Stage, showCount, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
 import { ageElement, clear, datum, pathDatum } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
@@ -347,7 +347,7 @@ export async function showHeld({ main, route: { query }, signal }: Stage): Promi
   await load();
   document.addEventListener('heldchange', () => void load().catch(loadLater), { signal });
   main.replaceChildren(
-    heading(text('held'), actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
+    heading(text('held'), liveMark(), actionButton(text('heldRefresh'), 'refresh', load, 'compact')),
     ...ofAccount('held', query),
     panel(heldText('heldTitle'), make('p.hint', heldText('heldHint')), bulk, table.element, more),
   );

@@ -9,14 +9,27 @@ import type {
   TransferView,
 } from '../../../console/api/schemas/overview.ts';
 import { make, makeSvg } from '../../shared/dom.ts';
-import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
-import { eventMessage, type Incident, incidents, namedEvent } from '../event-kinds.ts';
-import { byUrgency, handlerBadge, hourBars, waitingText } from '../handlers/last-hour.ts';
+import { formatTag, sizeText } from '../../shared/locale.ts';
+import { countedEvents, eventMessage, type Incident, incidents, incidentTimes, namedEvent } from '../event-kinds.ts';
+import { ageText, byUrgency, handlerBadge, hourBars, rateText, waitingText } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, facts, heading, incompleteLine, panel, type Stage, scrollToShown, showFrame, shownAs, stateBadge } from '../section.ts';
+import {
+  badge,
+  facts,
+  heading,
+  incompleteLine,
+  liveMark,
+  panel,
+  type Stage,
+  scrollToShown,
+  showFrame,
+  showLive,
+  shownAs,
+  stateBadge,
+} from '../section.ts';
 import { ageElement, ageInPhrase, clear, datum, messageDatum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, renew } from '../table.ts';
 
@@ -27,12 +40,18 @@ export async function showOverview({ main, route, signal }: Stage): Promise<void
     ask<SampleList>('GET', '/api/samples', { signal }),
   ]);
   const charts = makeCharts(interval_seconds, samples);
-  const live = badge(text('live'), 'good');
   const server = make('div.server');
   const tables = makeTables();
   const missing = incompleteLine();
   const problems = problemStrip();
-  main.replaceChildren(heading(text('overview'), live), problems.element, missing.element, charts.element, server, ...tables.elements);
+  main.replaceChildren(
+    heading(text('overview'), liveMark()),
+    problems.element,
+    missing.element,
+    charts.element,
+    server,
+    ...tables.elements,
+  );
   const show = (current: Overview) => {
     showFrame(current);
     missing.show(current.incomplete);
@@ -49,10 +68,7 @@ export async function showOverview({ main, route, signal }: Stage): Promise<void
       overview: (current: Overview) => void findFaultWords(current).then(() => show(current)),
       sample: (sample: Sample) => charts.add(sample),
     },
-    onState: (isOpen) => {
-      live.textContent = text(isOpen ? 'live' : 'connecting');
-      live.className = `badge ${isOpen ? 'good' : 'warn'}`;
-    },
+    onState: showLive,
   });
 }
 
@@ -145,14 +161,6 @@ const handlerColumns: Column<HandlerView>[] = [
   { title: text('rate'), cell: ({ rate_per_minute }) => rateText(rate_per_minute), className: 'number' },
 ];
 
-export function ageText(seconds: number): string {
-  return seconds <= 0 ? '–' : durationText(seconds);
-}
-
-export function rateText(perMinute: number): string {
-  return text('perMinute', { value: numberText(perMinute, 1) });
-}
-
 const transferColumns: Column<TransferView>[] = [
   { title: text('path'), cell: ({ path }) => datum(path) },
   { title: text('account'), cell: ({ account }) => datum(account) },
@@ -173,7 +181,7 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
 
 // Only failures are listed here. So if a login of an administrator is listed, it was refused.
 const errorColumns: Column<Incident>[] = [
-  { title: text('time'), cell: errorTimes, className: 'narrow' },
+  { title: text('time'), cell: incidentTimes, className: 'narrow' },
   { title: text('event'), cell: ({ id }) => namedEvent(id, { outcome: 'refused' }), className: 'kind' },
   { title: text('count'), cell: errorCount, className: 'number' },
   {
@@ -189,17 +197,9 @@ const errorColumns: Column<Incident>[] = [
   { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
 ];
 
-function errorCount({ id, count, first, failures, component: handler }: Incident): HTMLElement | string {
-  const failed = failures.reduce((sum, one) => sum + one.count, 0);
-  if (failed > 0) return make('a', { href: hashFor('deliveries', '', { handler, outcome: 'failed' }) }, numberText(failed));
-  return count <= 1 ? '1' : make('a', { href: hashFor('events', '', { id, ...(first && { since: first }) }) }, numberText(count));
-}
-
-function errorTimes({ time, first, count }: Incident): HTMLElement {
-  const latest = ageElement(time);
-  // Errors within a minute are one moment.
-  const isLonger = count > 1 && Date.parse(time) - Date.parse(first) >= 60_000 && ageElement(first).textContent !== latest.textContent;
-  return make('span', latest, ' ', isLonger && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
+function errorCount(incident: Incident): HTMLElement | string {
+  const { count, query } = countedEvents(incident);
+  return count <= 1 && incident.failures.length === 0 ? '1' : make('a', { href: hashFor('events', '', query) }, numberText(count));
 }
 
 const nodeColumns: Column<NodeView>[] = [
