@@ -316,3 +316,25 @@ browserTest('a visitor who opens the page of a folder with pictures uses up no d
     assert.ok(reply.text.includes('"downloads":0') && !/"downloads":[1-9]/.test(reply.text), reply.text);
   }
 });
+
+browserTest('a visitor filters a shared folder; the help lists only keys that work there, even during a type-ahead', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'out'));
+  for (const name of ['scan-1499.txt', 'scan-1500.txt', 'other.txt']) writeFileSync(join(server.home, 'out', name), 'x');
+  const folder = await makeLink(server, { path: '/out' });
+  const page = await openBrowser(t);
+  await page.goto(folder.url);
+  const field = page.getByRole('searchbox', { name: 'Filter' });
+  await field.waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('1500');
+  await page.getByText('1 match').waitFor();
+  assert.equal(await page.getByRole('link', { name: 'other.txt' }).count(), 0);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.type('scan-1500?');
+  const keys = page.getByRole('dialog').locator('dl');
+  await keys.waitFor();
+  assert.equal(await keys.getByText('Delete').count(), 0);
+  assert.equal(await keys.getByText('Filter').count(), 1);
+});

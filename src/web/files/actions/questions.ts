@@ -7,6 +7,7 @@ import en from '../../texts/questions/en.json' with { type: 'json' };
 import es from '../../texts/questions/es.json' with { type: 'json' };
 import fr from '../../texts/questions/fr.json' with { type: 'json' };
 import { text } from '../language.ts';
+import { may } from '../navigation/folder.ts';
 import { notDone, noticeFailed } from '../navigation/folder-change.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
@@ -173,6 +174,7 @@ function splitPlace(path: string): { name: string; folder: string } {
 
 /** Shows the keys of the page, with a box that turns the single-key shortcuts on or off. */
 export async function showKeys(areOn: boolean, turn: (isOn: boolean) => void): Promise<void> {
+  const search = document.querySelector('.search');
   const keys: [string[], string][] = [
     [['↑', '↓'], ownText('keyMove')],
     [['Enter'], `${text('keyOpen')} / ${text('preview')}`],
@@ -180,7 +182,7 @@ export async function showKeys(areOn: boolean, turn: (isOn: boolean) => void): P
     [[ownText('shiftKey'), '↑', '↓'], ownText('keyExtend')],
     [[ownText('controlKey'), 'A'], text('selectAll')],
     [[ownText('shiftKey'), 'F10'], ownText('keyActions')],
-    [[ownText('deleteKey')], text('delete')],
+    ...(may('delete') ? ([[[ownText('deleteKey')], text('delete')]] as [string[], string][]) : []),
     ...(isRenameOffered
       ? ([
           [['F2'], text('rename')],
@@ -188,7 +190,7 @@ export async function showKeys(areOn: boolean, turn: (isOn: boolean) => void): P
         ] as [string[], string][])
       : []),
     [['a', '…', 'z'], ownText('keyTypeAhead')],
-    [['/'], text('search')],
+    ...(search ? ([[['/'], text(search.matches('form') ? 'search' : 'filter')]] as [string[], string][]) : []),
     [['Esc'], ownText('keyEscape')],
     [['?'], ownText('keyHelp')],
   ];

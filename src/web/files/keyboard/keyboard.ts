@@ -117,7 +117,7 @@ function keyAction(event: KeyboardEvent): KeyAction | undefined {
   const isOnLink = row !== undefined && (event.target as Element).matches('a');
   if (key === ' ' && isOnLink && !isTypingAhead()) return () => toggleRow(row);
   if (!hasShortcuts() || key.length !== 1) return undefined;
-  if (singleKeys[key] && !isTypingAhead()) return singleKeys[key];
+  if (singleKeys[key]) return singleKeys[key];
   return row && (key !== ' ' || isOnLink) ? () => typeAhead(key) : undefined;
 }
 

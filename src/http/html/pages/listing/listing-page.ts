@@ -87,7 +87,7 @@ function pageBody(context: PageContext, model: ListingModel, isShort: boolean, r
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
   return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}"${limitsData(model)}>
 ${folderHead(context, model)}
-${tools(context, model, html`${!context.linked && searchForm(context, model.path)}${viewSwitch(context, model.view)}`)}
+${tools(context, model, html`${context.linked ? model.entries.count > 0 && html`<div class="search"><input type="search" class="filter" hidden></div>` : searchForm(context, model.path)}${viewSwitch(context, model.view)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data" autocomplete="off">
 <table id="list" role="table"${looks !== '' && html` class="${looks}"`} aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
