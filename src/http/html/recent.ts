@@ -77,7 +77,7 @@ function changeItem(language: Language, files: AccountFiles, change: RecentChang
   const isMissing = !isThere && kind !== 'deleted';
   const what = html`${description(language, files, change, path)}${isMissing && html`, ${language.text('missing')}`}`;
   const item = html`<li>
-${isLinked ? html`<a class="i ${look}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="i ${look}">${name}</span>`}
+${isLinked ? html`<a class="i ${look}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="i ${look}${!isThere && ' gone'}">${name}</span>`}
 ${facts(what, folderLink(language, files, parentPath(path)), timeHtml({ language }, atMs))}
 </li>`;
   return [{ item, look }];
