@@ -101,9 +101,11 @@ async function travel(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
   if (reply.status === 0) {
-    notice(text('error', { reason: text('noConnection') }), 'error');
+    forgetFailure();
+    forgetFailure = notice(text('error', { reason: text('noConnection') }), 'error');
     return stepBack(shownEntry);
   }
+  forgetFailure();
   if (!reply.page || !isLike(reply.page)) return location.reload();
   takeOver(reply);
   const before = left.get(entryIndex());

@@ -278,7 +278,7 @@ function showNumber(count: number, isTruncated: boolean): void {
   heading?.append(make('span.number', text('colon'), results));
 }
 
-/** Shows the number of results, or a problem. Screen readers announce it, because it means that the search has ended. */
+/** Tells screen readers the number of results, because it means that the search has ended, or shows a problem. */
 function showEnd(
   table: HTMLElement,
   wanted: string,
@@ -292,7 +292,7 @@ function showEnd(
   table.after(end);
   table.hidden = count === 0;
   if (problem !== undefined) end.append(make('p.notice.error', text('error', { reason: problem })));
-  else if (count > 0) end.append(make('p.count', foundText('found', { count })));
+  else if (count > 0) end.append(make('p.hidden', foundText('found', { count })));
   else {
     const lead = make('p.lead', foundText('nothingFound', { text: nameInText(wanted) }));
     const isTop = folderUrl() === '/home/' || shownPage().searchParams.get('scope') === 'everywhere';
