@@ -68,12 +68,9 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     if (upload.state !== 'running') return;
     if (problem !== undefined) return fail(upload, { reason: problem });
     while (upload.state === 'running') {
-      const excess = excessOf(upload);
-      if (excess !== undefined) return fail(upload, { reason: excess, isFinal: true });
-      const lack = await lackOfRoom(upload);
+      const lack = excessOf(upload) ?? (await lackOfRoom(upload));
       if (upload.state !== 'running') return;
-      // The user can make room, and then try again.
-      if (lack !== undefined) return fail(upload, { reason: lack });
+      if (lack !== undefined) return fail(upload, { reason: lack, isFinal: true });
       const before = signInCount();
       const sent = await sendFile(upload, onChange);
       if (upload.state !== 'running') return;
