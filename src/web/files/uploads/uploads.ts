@@ -63,7 +63,7 @@ function isAnyUnfinished(): boolean {
 function buttons(add: Add, mayCreateFolder: boolean): HTMLElement[] {
   const files = picker(add, false);
   const upload = makeButton(text('uploadFiles'), 'upload', () => files.click(), 'primary compact');
-  upload.append(make('span.brief', { ariaHidden: 'true' }, text('upload')));
+  upload.dataset.brief = text('upload');
   if (!mayCreateFolder) return [upload, files];
   const folder = picker(add, true);
   const other = makeButton(text('new'), 'plus', () => openNewMenu(other), 'compact new-item');
