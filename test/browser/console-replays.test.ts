@@ -36,6 +36,7 @@ browserTest(
     await dialog.getByRole('button', { name: 'Compare 25 requests' }).click();
     await page.getByRole('heading', { name: 'Dry run' }).waitFor();
     await page.getByText('24 more of this kind').waitFor();
+    await page.getByText('CRM is failing; its requests will probably fail.').waitFor();
     assert.deepEqual(await page.locator('.results .group').count(), 1);
     assert.match(await page.locator('.results .group p').first().innerText(), /as it was sent CRM\s+40017\s+file uploaded\s+× 25/);
     await page.reload();

@@ -76,7 +76,7 @@ function eventsText({ events, handlers }: ReplayView, requests = ''): string {
 }
 
 /** Warns of handlers whose requests will probably fail; returns an empty text if there are none. */
-function failingText(handlers: readonly HandlerView[], replay: ReplayView | undefined): string {
+export function failingText(handlers: readonly HandlerView[], replay: ReplayView | undefined): string {
   const failing = handlers.filter(
     ({ uuid, reason_code, is_failing }) => replay?.handler_uuids.includes(uuid) && (reason_code === 'failures' || is_failing),
   );

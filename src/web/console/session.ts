@@ -88,13 +88,13 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
 }
 
 let administrator: SignedIn | undefined;
+/** Set to the name of the administrator while the server is unreachable. It survives the reload that follows. */
+const lostMark = 'lost';
+
 /** Name of the administrator whose session ended without a logout; otherwise empty. */
-let lastName = '';
+let lastName = sessionStorage.getItem(lostMark) ?? '';
 /** Whether a session has ended without a logout. */
 let hasEnded = false;
-
-/** Set while the server is unreachable. It survives the reload that follows. */
-const lostMark = 'lost';
 
 function wasLost(): boolean {
   return sessionStorage.getItem(lostMark) !== null;
@@ -102,7 +102,7 @@ function wasLost(): boolean {
 
 /** Remembers that the server was unreachable, so that the login form can say why the session has ended. */
 export function noteLoss(): void {
-  if (administrator) sessionStorage.setItem(lostMark, '1');
+  if (administrator) sessionStorage.setItem(lostMark, administrator.name);
 }
 
 export function mayChange(): boolean {

@@ -6,7 +6,16 @@ import { durationText } from '../../shared/locale.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { faultText, findHandlers, handlerName, handlerText } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
-import { asCounted, askedReplay, progressText, type ReplayRequest, replayButton, sendText, startReplay } from '../replay-button.ts';
+import {
+  asCounted,
+  askedReplay,
+  failingText,
+  progressText,
+  type ReplayRequest,
+  replayButton,
+  sendText,
+  startReplay,
+} from '../replay-button.ts';
 import { ask, lines, withQuery } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, replayBadge, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -28,7 +37,7 @@ const maxKinds = 5;
 export async function showReplay({ main, route, signal }: Stage): Promise<void> {
   const id = route.id.replace(/^replays\//, '');
   const path = `/api/replays/${encodeURIComponent(id)}`;
-  const [first] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
+  const [first, { handlers }] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
   const request = askedReplay(id);
   const isDryRun = first.dry_run;
   let replay = first;
@@ -59,7 +68,8 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     if (knowsFailed(replay)) again?.lastChild?.replaceWith(handlerText('replayThese', { count: replay.failed }));
     sendNow.hidden = !isOver(replay) || replay.requests === 0;
     sendNow.lastChild?.replaceWith(sendText(replay));
-    renew(status, [progressView(replay, isDryRun)]);
+    const warning = isDryRun ? failingText(handlers, replay) : '';
+    renew(status, [progressView(replay, isDryRun), ...(warning === '' ? [] : [make('p.reason', warning)])]);
   };
   let turn = 0;
   for (show(replay); !isOver(replay); show(replay)) {
