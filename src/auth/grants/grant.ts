@@ -144,6 +144,11 @@ export function mergeGrants(first: Grant, second: Grant): Grant {
   };
 }
 
+/** Returns a link after a change; undefined if it is unknown or has ended. */
+export function revisedGrant(known: Grant | undefined, change: (grant: Grant) => LinkChange): Grant | undefined {
+  return known && !known.end ? { ...known, ...change(known), revision: (known.revision ?? 0) + 1 } : undefined;
+}
+
 /** Validates a grant from JSON. @throws TypeError for any other value */
 export function parseGrant(value: unknown): Grant {
   const { id, kind, hash, name, account, method, madeBy, createdMs, expiresMs } = value as Grant;

@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { Grant, LinkChange, LinkDetails } from './grant.ts';
 import type { GrantOrder } from './grants.ts';
-import { readSeconds } from './token-order.ts';
+import { readSeconds, requireKnown } from './token-order.ts';
 
 const dayS = 86_400;
 
@@ -67,12 +67,6 @@ export async function readLinkChange(
   const passwordHash = password === undefined ? {} : { passwordHash: await readPassword(password ?? undefined, limits) };
   const maximumDownloads = maximum === undefined ? {} : { maximumDownloads: readMaximum(maximum ?? undefined, kind) };
   return ({ link }) => ({ ...name, ...life, link: { ...link, kind, ...passwordHash, ...maximumDownloads } });
-}
-
-/** @throws ServiceError `bad-request` */
-function requireKnown(body: Readonly<Record<string, unknown>>, members: readonly string[]): void {
-  const unknown = Object.keys(body).find((name) => !members.includes(name));
-  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
 }
 
 function readMaximum(value: unknown, kind: LinkDetails['kind']): number | undefined {

@@ -13,7 +13,7 @@ const maxItems = 100;
 /** Maximum total length of a token's paths in characters. All tokens are kept in memory, and there may be many of them. */
 const longestPaths = 16_384;
 
-const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);
+const members = ['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services'];
 
 /**
  * Reads a request for a token from an HTTP body or a command (docs/spec/tokens.md#creating-tokens).
@@ -24,8 +24,7 @@ const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before',
  *   the limits
  */
 export function readTokenOrder(body: Readonly<Record<string, unknown>>, limits: TokenOptions, nowMs: number): GrantOrder {
-  const unknown = Object.keys(body).find((name) => !members.has(name));
-  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
+  requireKnown(body, members);
   const name = readName(body.name, 'name');
   const permissions = readTexts(body.permissions, 'permissions');
   const stranger = permissions?.find((keyword) => !permissionKeywords.some((known) => known === keyword));
@@ -58,6 +57,12 @@ export function readName(value: unknown, member: string): string {
   if (value.length > longestName || /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(value) || !value.isWellFormed())
     throw new ServiceError('unprocessable', `"${member}" must have at most ${longestName} characters, and no control characters.`);
   return value;
+}
+
+/** @throws ServiceError `bad-request` if a body has other members */
+export function requireKnown(body: Readonly<Record<string, unknown>>, members: readonly string[]): void {
+  const unknown = Object.keys(body).find((name) => !members.includes(name));
+  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
 }
 
 /** Reads a number of seconds. @throws ServiceError `bad-request` if it is not a number; `unprocessable` if it is not more than 0 */

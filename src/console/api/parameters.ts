@@ -1,7 +1,7 @@
 import { eventGroups } from '../../events/catalogue.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { type LogPosition, parsePosition } from '../../events/journal/position.ts';
-import { type EventSelection, eventStatuses } from '../../events/journal/search/event-selection.ts';
+import { type EventSelection, eventStatuses, messagePattern } from '../../events/journal/search/event-selection.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ConsoleContext } from '../environment.ts';
 
@@ -47,7 +47,7 @@ export function readEventSelection(parameters: Parameters): EventSelection {
     address: list('address'),
     requestId: list('request_id'),
     component: list('component'),
-    message: list('message'),
+    message: list('message')?.map(messagePattern),
     ...(text !== undefined && { text }),
   };
 }

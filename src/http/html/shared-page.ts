@@ -18,6 +18,7 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
   const context = makePageContext(exchange);
   const { language } = context;
   const title = language.text('shared');
+  const isOneOfMany = (link: Grant) => links.some((other) => other !== link && other.paths?.[0] === link.paths?.[0]);
   const content = selectionTable(exchange, context, {
     url: sharedUrl,
     title,
@@ -25,7 +26,7 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
 ${itemButton('renew', language.text('newAddress'), 'share')}
 ${itemButton('confirm-revoke', language.text('revoke'))}`,
     hint: html`<p class="hint">${language.text('sharedHint')}</p>`,
-    items: links.map((link) => linkItem(exchange, context, link, links.filter((other) => other.paths?.[0] === link.paths?.[0]).length > 1)),
+    items: links.map((link) => linkItem(exchange, context, link, isOneOfMany(link))),
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
     none: { icon: 'share', text: language.text('sharedNone') },
   });

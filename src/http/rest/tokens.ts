@@ -1,7 +1,7 @@
 import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { shownToken } from '../../auth/grants/shown-grant.ts';
-import { readTokenOrder } from '../../auth/grants/token-order.ts';
+import { readTokenOrder, requireKnown } from '../../auth/grants/token-order.ts';
 import { requireTokenRights, requireTokens } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { postTokensForm, showTokensPage } from '../html/tokens-page.ts';
@@ -49,9 +49,9 @@ export async function revokeToken(exchange: Exchange): Promise<Response> {
 export async function rotateToken(exchange: Exchange): Promise<Response> {
   requireTokens(signedIn(exchange).files);
   const grant = ownToken(exchange);
-  const { overlap = 0, ...others } = hasBody(exchange) ? await readJsonObject(exchange, notJson) : {};
-  const unknown = Object.keys(others)[0];
-  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
+  const body = hasBody(exchange) ? await readJsonObject(exchange, notJson) : {};
+  requireKnown(body, ['overlap']);
+  const { overlap = 0 } = body;
   if (typeof overlap !== 'number' || !(overlap >= 0) || !Number.isFinite(overlap))
     throw new ServiceError('bad-request', '"overlap" must be a number of seconds.');
   return madeReply(exchange, await rotate(exchange, grant.id, overlap));

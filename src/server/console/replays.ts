@@ -92,7 +92,7 @@ export class ConsoleReplays implements ReplaySource {
 
   /** The replays of this node, also those before its last start. */
   own(): OwnReplay[] {
-    return [...this.#jobs.list().map(jobView), ...this.#past.replays];
+    return this.#past.all();
   }
 
   /** Resolves when the replays are on disk. */
@@ -184,15 +184,21 @@ class PastReplays {
     this.replays = this.#read();
   }
 
+  /** Returns the replays of this process, newest first, and then the earlier ones. */
+  all(): OwnReplay[] {
+    return [...this.#jobs.list().map(jobView), ...this.replays];
+  }
+
   /** Writes the file. Never throws, because a replay does not need it. */
   async keep(): Promise<void> {
     await this.#writes.run().catch((reason) => this.#log.warn('the replays could not be written', { path: this.#path, reason }));
   }
 
   async #write(): Promise<void> {
-    const own = this.#jobs.list().map(jobView);
-    if (own.length === 0) return;
-    const all = [...own, ...this.replays].filter(({ count_only }) => !count_only).slice(0, maxEnded);
+    if (this.#jobs.list().length === 0) return;
+    const all = this.all()
+      .filter(({ count_only }) => !count_only)
+      .slice(0, maxEnded);
     await writeFileAtomically(this.#path, `${JSON.stringify({ replays: all })}\n`, { mode: 0o600 });
   }
 

@@ -1,4 +1,12 @@
-import { type Grant, type GrantChange, type GrantEnd, isForgettable, type LinkChange, whyOver } from '../../auth/grants/grant.ts';
+import {
+  type Grant,
+  type GrantChange,
+  type GrantEnd,
+  isForgettable,
+  type LinkChange,
+  revisedGrant,
+  whyOver,
+} from '../../auth/grants/grant.ts';
 import { type GrantStore, maxVisits, requireRoom, useRecordedEveryMs, visitCountedEveryMs } from '../../auth/grants/grant-store.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { ExpiringMap } from '../../lib/expiring-map.ts';
@@ -84,11 +92,9 @@ export class FileGrants implements GrantStore {
   }
 
   async revise(id: string, change: (grant: Grant) => LinkChange): Promise<Grant | undefined> {
-    const known = this.index.get(id);
-    if (!known || known.end) return undefined;
-    const revised = { ...known, ...change(known), revision: (known.revision ?? 0) + 1 };
-    await this.put([revised]);
-    return this.index.get(id);
+    const revised = revisedGrant(this.index.get(id), change);
+    if (revised) await this.put([revised]);
+    return revised && this.index.get(id);
   }
 
   use({ id }: Pick<Grant, 'id'>, address: string): void {

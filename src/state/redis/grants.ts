@@ -1,4 +1,12 @@
-import { type Grant, type GrantEnd, isForgettable, type LinkChange, mergeGrants, parseGrant } from '../../auth/grants/grant.ts';
+import {
+  type Grant,
+  type GrantEnd,
+  isForgettable,
+  type LinkChange,
+  mergeGrants,
+  parseGrant,
+  revisedGrant,
+} from '../../auth/grants/grant.ts';
 import { type GrantStore, maxVisits, useRecordedEveryMs, visitCountedEveryMs } from '../../auth/grants/grant-store.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
@@ -111,9 +119,8 @@ export class RedisGrants implements GrantStore {
   async revise(id: string, change: (grant: Grant) => LinkChange): Promise<Grant | undefined> {
     for (let attempt = 0; attempt < addAttempts; attempt++) {
       await this.#refresh();
-      const known = this.#local.get(id);
-      if (!known || known.end) return undefined;
-      const revised = { ...known, ...change(known), revision: (known.revision ?? 0) + 1 };
+      const revised = revisedGrant(this.#local.get(id), change);
+      if (!revised) return undefined;
       const args = [id, JSON.stringify(withoutCounters(revised)), this.#sequence];
       if (Number(await this.#link.run(addScript, this.#keys(), args)) === 0) continue;
       await this.#local.put([revised]);

@@ -30,8 +30,8 @@ export interface EventSelection {
   requestId?: string[];
   /** UUIDs of components that caused events. */
   component?: string[];
-  /** Messages; an event matches if its message differs only in quoted names and in numbers. */
-  message?: string[];
+  /** Patterns of messages, as `messagePattern` returns them. */
+  message?: string[] | undefined;
   /** A text that a value of the event contains. It is not a pattern, and is case-sensitive. */
   text?: string;
 }
@@ -49,7 +49,7 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   if (isGiven(address) && !address.includes(event.account.peer.address)) return false;
   if (isGiven(requestId) && !requestId.includes(String(event.data.request_id))) return false;
   if (isGiven(component) && !component.includes(event.component.uuid)) return false;
-  if (isGiven(message) && !message.map(messagePattern).includes(messagePattern(event.message))) return false;
+  if (isGiven(message) && !message.includes(messagePattern(event.message))) return false;
   return text === undefined || text === '' || hasText(event, text);
 }
 

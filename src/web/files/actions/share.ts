@@ -186,7 +186,7 @@ async function shareAs(path: string, name: string, kinds: readonly string[], lik
   const answer = await ask({
     title: shareText('shareItem', { name: nameInText(name) }),
     content: [
-      like ? '' : await otherLinks(path),
+      !like && otherLinks(path),
       make('label.labelled', { hidden: kinds.length < 2 }, shareText('forWhat'), kind),
       make('label.labelled', shareText('validFor'), days),
       fields.lastDayField,
@@ -213,13 +213,18 @@ async function shareAs(path: string, name: string, kinds: readonly string[], lik
   if (answer === 'ok' && made) await showLink(made, password.value !== '');
 }
 
-/** Says how many links to a path there are already. Nothing is said if they cannot be fetched: a further link does no harm. */
-async function otherLinks(path: string): Promise<HTMLElement | string> {
-  const links = await send('GET', linksUrl)
-    .then(async (reply) => (reply.ok ? ((await reply.json()) as { links: ListedLink[] }).links : []))
-    .catch(() => []);
-  const count = links.filter((link) => link.path === path).length;
-  return count === 0 ? '' : make('p', shareText('alreadyShared', { count }), ' ', make('a', { href: linksUrl }, shareText('allShared')));
+/** Says how many links to a path there are already, once that is known. The dialog does not wait for it, and works without it. */
+function otherLinks(path: string): HTMLElement {
+  const said = make('p', { hidden: true });
+  const show = async () => {
+    const reply = await send('GET', linksUrl);
+    const { links } = (reply.ok ? await reply.json() : { links: [] }) as { links: ListedLink[] };
+    const count = links.filter((link) => link.path === path).length;
+    said.append(shareText('alreadyShared', { count }), ' ', make('a', { href: linksUrl }, shareText('allShared')));
+    said.hidden = count === 0;
+  };
+  show().catch(() => {});
+  return said;
 }
 
 /** Returns the lifetimes to choose from, up to the maximum. @param wantedDays is selected */
